@@ -245,6 +245,12 @@ create temp macro t_two_sided(t, degrees) as
         when degrees > 0 and t is not null then 0
     end;
 
+-- The power of a two-sided t-test with this noncentrality n d^2: see `t_steps` in sql/macros/student.sql.j2.
+create temp macro t_power(masses, noncentrality) as
+    1 - list_sum([
+        step.mass * exp(step.number * ln(noncentrality / 2) - noncentrality / 2 - step.log_factorial) for step in masses
+    ]);
+
 -- Resampling -------------------------------------------------------------------------------------------------------
 
 -- Doubles as whole multiples of a unit: their sums are exact and the same in every order. The unit is a power of two,

@@ -50,12 +50,8 @@ VERBS: dict[str, Callable[..., object]] = {
 }
 
 
-def work(steps: list[list[Any]], output: int) -> None:
-    """Do some steps and say so: also just before a commit, and before a file takes its place."""
-    current = 0
-
-    def say(word: str) -> None:
-        os.write(output, f"{word} {current} {time.monotonic()}\n".encode())
+def announce_commits(say: Callable[[str], None]) -> None:
+    """Let this process say so just before a commit, and before a file takes its place."""
 
     def on_audit(event: str, arguments: tuple[Any, ...]) -> None:
         if event in ("os.rename", "os.link") and str(arguments[1]).endswith(".duckdb"):
@@ -72,6 +68,16 @@ def work(steps: list[list[Any]], output: int) -> None:
     database.transaction = transaction  # type: ignore
     sa.event.listen(sa.Engine, "commit", lambda _: say("commit"))
     sys.addaudithook(on_audit)
+
+
+def work(steps: list[list[Any]], output: int) -> None:
+    """Do some steps and say so, also before commits."""
+    current = 0
+
+    def say(word: str) -> None:
+        os.write(output, f"{word} {current} {time.monotonic()}\n".encode())
+
+    announce_commits(say)
     for number, (verb, *arguments) in enumerate(steps):
         current = number
         say("begin")

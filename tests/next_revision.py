@@ -1,9 +1,9 @@
-"""A program with one migration more than this one, so that tests have files to upgrade."""
+"""A program with more migrations than this one, so that tests have files to upgrade."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
@@ -11,7 +11,7 @@ from unittest import mock
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.store import database, schema
 
-REVISION = "r0002"
+REVISION = "r0003"
 # A table, a column, and a view that is made anew.
 STATEMENTS = (
     "create table store.note (run_id integer)",
@@ -24,22 +24,50 @@ STATEMENTS = (
     "comment on view judgments is 'One row.'",
     "comment on column judgments.number is 'A number.'",
 )
+# What the revisions after that do: rows are written, columns renamed and dropped, a table made anew.
+LATER = (
+    (
+        "insert into store.note select run_id from store.run",
+        "alter table store.note add column text varchar default 'none'",
+        "comment on column store.note.text is 'What was noted.'",
+        "alter table store.run rename column colour to shade",
+    ),
+    (
+        "create table store.noted as select run_id, text from store.note",
+        "drop table store.note",
+        "alter table store.noted rename to note",
+        "comment on table store.note is 'One row per note.'",
+        "alter table store.run drop column shade",
+        "update store.run set checksum = null",
+    ),
+)
 
 
 @contextmanager
-def installed(folder: Path, statements: tuple[str, ...] = STATEMENTS) -> Iterator[None]:
-    """Let this process be that program; its migrations are written to a new folder."""
+def installed(
+    folder: Path,
+    statements: tuple[str, ...] = STATEMENTS,
+    later: Sequence[tuple[str, ...]] = (),
+) -> Iterator[None]:
+    """Let this process be that program; its migrations are written to a new folder.
+
+    Each of `later` are the statements of one more revision.
+    """
+    revisions = [SCHEMA_REVISION, REVISION, *(f"r{n:04}" for n in range(4, 4 + len(later)))]
     if not folder.exists():
         shutil.copytree(resource_folder("migrations"), folder)
-        (folder / "versions" / "0002_next.py").write_text(
-            "from alembic import op\n"
-            f"revision, down_revision = {REVISION!r}, {SCHEMA_REVISION!r}\n"
-            "def upgrade():\n"
-            f"    for sql in {statements!r}:\n"
-            "        op.get_bind().exec_driver_sql(sql)\n"
-        )
+        for before, revision, steps in zip(
+            revisions, revisions[1:], (statements, *later), strict=False
+        ):
+            (folder / "versions" / f"{revision}_next.py").write_text(
+                "from alembic import op\n"
+                f"revision, down_revision = {revision!r}, {before!r}\n"
+                "def upgrade():\n"
+                f"    for sql in {steps!r}:\n"
+                "        op.get_bind().exec_driver_sql(sql)\n"
+            )
     with ExitStack() as stack:
         for module in (schema, database):
-            stack.enter_context(mock.patch.object(module, "SCHEMA_REVISION", REVISION))
+            stack.enter_context(mock.patch.object(module, "SCHEMA_REVISION", revisions[-1]))
         stack.enter_context(mock.patch.object(schema, "resource_folder", return_value=folder))
         yield

@@ -52,7 +52,7 @@ def fill(wh: Warehouse, dataset: str, seed: int) -> None:
         wh.ingest_run(dataset, run(), name=name, system=system, run_at=when(day), replace=True)
     slices = ["year", f"some = words >= {1 + seed}"]
     wh.evaluate(dataset, metrics=[*METRICS, "RR", "P@1"][: 6 - seed], slices=slices)
-    wh.curve(dataset, "PrecisionByRank@3")
+    wh.curve(dataset, "PrecisionByRank@3", store=True)
     wh.evaluate(dataset, metrics=METRICS[1:], qrels=1)
     wh.evaluate(dataset, metrics="AP", protocol="trec_eval_9")
     wh.fuse(dataset, ["one", "two"], name="merged", run_at=when(9))
@@ -143,7 +143,7 @@ ANSWERS: dict[str, Callable[[Warehouse], object]] = {
     "status": lambda wh: wh.status("mine").relation,
     "show": lambda wh: [wh.show("mine", run) for run in ("merged", "three")],
     "explain": lambda wh: wh.explain("mine", "two", QUERIES[1], "AP"),
-    "curve": lambda wh: wh.curve("mine", "PrecisionByRank@3"),
+    "curve": lambda wh: wh.curve("mine", "PrecisionByRank@3", store=True),
     "slices": lambda wh: [wh.slices("mine"), wh.slices("mine", "some")],
     "attributes": lambda wh: wh.attributes("mine"),
     "deciles": lambda wh: [wh.deciles("mine"), wh.decile_sizes("mine")],

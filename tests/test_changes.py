@@ -32,7 +32,8 @@ PLANTED = {
     "TIMESTAMP WITH TIME ZONE": "coalesce({0}, now()) + interval 1 microsecond",
 }
 CHECKS = " union all ".join(
-    f"({render(f'checks/stored_{what}')})" for what in ("checksums", "contents", "orphans")
+    f"({render(f'checks/stored_{what}')})"
+    for what in ("checksums", "contents", "orphans", "totals")
 )
 # In the quick run, each column by whose number this divides.
 STRIDE = 16
@@ -60,7 +61,7 @@ def everything(wh: Warehouse) -> None:
     wh.ingest_run("tiny", {"q1": {"b": 1.0}}, name="gone")
     wh.forget("tiny", "gone", reason="why not")
     wh.evaluate("tiny", metrics="AP RR", slices="each = query_id")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])
     wh.compare("tiny", ["one", "two", "numbered"], "AP", store=True)
     gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
@@ -92,7 +93,7 @@ def con(tmp_path: Path, prepared) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def problems(con: duckdb.DuckDBPyConnection) -> set[str]:
-    """Return what is wrong by the two checks of content, which are enough here."""
+    """Return what is wrong by the checks of content, which are enough here."""
     rows = con.execute(CHECKS).fetchall()
     return {f"{relation}: {problem}" for relation, problem, _ in rows}
 
@@ -130,3 +131,21 @@ def test_a_change_in_some_columns_is_told(con: duckdb.DuckDBPyConnection) -> Non
 @pytest.mark.parametrize("first", range(1, STRIDE))
 def test_a_change_in_any_column_is_told(con: duckdb.DuckDBPyConnection, first: int) -> None:
     assert planted(con, first, STRIDE) == []
+
+
+@pytest.mark.core
+def test_rows_that_are_gone_with_all_that_belongs_to_them_are_told(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    check = render("checks/stored_totals")
+    tables = [table for (table,) in con.execute("select relation from table_total").fetchall()]
+    assert {"run", "evaluation", "comparison", "gate_result", "slice"} <= set(tables)
+    for table in tables:
+        con.execute(
+            f"create or replace temp table one as select rowid as number, * from store.{table} limit 1"
+        )
+        con.execute(f"delete from store.{table} where rowid in (select number from temp.one)")
+        found = con.execute(check).fetchall()
+        assert found == [(table, "rows are gone that were written", 1)]
+        con.execute(f"insert into store.{table} select * exclude (number) from temp.one")
+    assert con.execute(check).fetchall() == []

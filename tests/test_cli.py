@@ -84,7 +84,7 @@ RUN_EXAMPLES = [
             *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
             *([pytest.mark.long] if line in EXAMPLES[name][2::2] else []),
             *([needs_spark] if "spark" in line else []),
-            *([needs_lake] if "--lake" in line else []),
+            *([needs_lake] if "--lake" in line or name == "lake optimize" else []),
         ],
     )
     for name, line in ALL_EXAMPLES
@@ -179,6 +179,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "runs" / "web.run").write_text("w1 Q0 b 1 2 t\nw1 Q0 a 2 1 t\n")
     (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
     (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
+    (folder / "bm25.eval").write_text("map\t19335\t0.25\nmap\t47923\t0.75\nmap\tall\t0.5\n")
+    (folder / "nuggets.jsonl").write_text(
+        '{"run": "bm25", "query_id": "19335", "metric": "nuggets", "value": 0.5}\n'
+    )
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels("dl19", str(folder / "qrels.txt"))
     for path in sorted((folder / "runs").glob("*.gz")):
@@ -190,6 +194,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.ingest_run("dl20", str(folder / "runs" / "bm25.run.gz"))
     wh.make_deciles("dl19")
     wh.evaluate()
+    wh.ingest_scores("dl19", folder / "nuggets.jsonl", judge="human")
     wh.evaluate("dl19", metrics="AP", slices="size = quantiles(num_relevant, 3)")
     first = {query: {"7067032": 1} for query in ("19335", "47923")}
     wh.ingest_qrels("grown", first)
@@ -204,7 +209,8 @@ def test_every_example_runs_as_printed(
 ) -> None:  # fmt: skip
     """In a process of its own where the shell has a part in it."""
     ingests = name.startswith("ingest ")
-    made = None if ingests or name in ("demo", "init", "score", "sync") else "evaluated"
+    ingests_runs = ingests and name != "ingest scores"
+    made = None if ingests_runs or name in ("demo", "init", "score", "sync") else "evaluated"
     if name == "evaluate":
         made = "loaded"
     others = shutil.ignore_patterns(*{"evaluated", "loaded"} - {made})
@@ -228,7 +234,7 @@ def test_every_example_runs_as_printed(
         (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
         monkeypatch.chdir(folder)
         Warehouse(folder / "warehouse.duckdb").check(new=True)
-    if "--lake" in line and name != "push":
+    if ("--lake" in line and name != "push") or name == "lake optimize":
         Warehouse(folder / "warehouse.duckdb").push(folder / "lake")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
@@ -255,6 +261,7 @@ def test_every_example_runs_as_printed(
             "forget",
             "fuse",
             "gates accept",
+            "lake optimize",
             "publish",
             "push",
             "report",
@@ -1207,7 +1214,8 @@ def test_listings(run: Callable[..., Answer], small: Warehouse) -> None:
 def test_every_command_is_found_where_it_is_said_to_be() -> None:
     """A call registers the command that it asks for alone; the list of all is what the help shows."""
     shown = typer.main.get_command(application.application()).list_commands(None)
-    assert shown == [module.__name__.rpartition(".")[2] for module in MODULES]
+    modules = [module.__name__.rpartition(".")[2] for module in MODULES]
+    assert shown == [name.replace("_", "-") for name in modules]
     for name in shown:
         alone = typer.main.get_command(application.application(name)).list_commands(None)
         assert alone == [name]

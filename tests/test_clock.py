@@ -168,10 +168,19 @@ def test_another_order_of_equal_scores_is_another_evaluation_where_it_counts(wh:
         wh.ingest_run("tiny", {"q": dict.fromkeys(order, 1.0)}, name="r", replace=True)
         for protocol in ("default", "xclib"):
             wh.evaluate(metrics="RR", protocol=protocol)
+        wh.evaluate(metrics=["AUC", "AUC(ties=input)"])
     assert stored(wh, "select count(*), count(distinct content_hash) from run") == [(2, 1)]
     found = stored(
         wh,
         "select protocol, list(value order by run_id), count(distinct content_hash) "
-        "from evaluation join score using (evaluation_id) group by protocol order by protocol",
+        "from evaluation join score using (evaluation_id) where metric = 'RR' "
+        "group by protocol order by protocol",
     )
     assert found == [("default", [0.5, 0.5], 1), ("xclib", [1.0, 0.5], 2)]
+    # of a metric that takes them as the source has them whatever the protocol
+    found = stored(
+        wh,
+        "select metric, list(value order by run_id), count(distinct content_hash) "
+        "from evaluation join score using (evaluation_id) where metric <> 'RR' group by all order by 1",
+    )
+    assert found == [("AUC", [0.0, 0.0], 1), ("AUC(ties=input)", [1.0, 0.0], 2)]

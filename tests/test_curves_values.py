@@ -124,7 +124,7 @@ IPREC = [f"IPrec@{level}" for level in ELEVEN]
 
 def points(wh: Warehouse, curve: str, dataset: str, protocol: str = "default") -> Found:
     """Return every stored point of a curve of the only run, by query; positions must be in order."""
-    metric = wh.curve(dataset, curve, protocol=protocol).metric
+    metric = wh.curve(dataset, curve, store=True, protocol=protocol).metric
     return stored(wh, dataset).get((str(metric), protocol), {})
 
 
@@ -433,7 +433,7 @@ def test_the_eleven_points_of_trec_eval(name: str, version: str, tmp_path: Path)
     for run in runs:
         wh.ingest_run("d", found.runs[run], name=run)
     protocol = "trec_eval_9" if version == "9.0.8" else "trec_eval_10"
-    metric = wh.curve("d", "iprec_at_recall", runs=runs, protocol=protocol).metric
+    metric = wh.curve("d", "iprec_at_recall", runs=runs, store=True, protocol=protocol).metric
     for run in runs:
         rows = wh.query(
             "select query_id, x, y from curve_points where run = $r and curve = $c and protocol = $p",
@@ -458,7 +458,7 @@ def test_recall_by_rank_of_trec_eval(wh: Warehouse) -> None:
     wh.ingest_qrels("d", found.qrels)
     for run in list(found.runs)[:3]:
         wh.ingest_run("d", found.runs[run], name=run)
-        wh.curve("d", "RecallByRank@1000", runs=[run])
+        wh.curve("d", "RecallByRank@1000", runs=[run], store=True)
         rows = wh.query("select query_id, x, y from curve_points where run = $r", r=run).fetchall()
         by_query: dict[str, list[tuple[float, float]]] = {}
         for query_id, x, y in rows:

@@ -358,7 +358,7 @@ def test_all_that_the_starter_shows_may_be_said(
     text = "\n".join(said)
     record = tomllib.loads(text)
     assert record.keys() == {
-        "database", "metrics", "settle", "publish", "report", "on_fire", "evaluate", "datasets",
+        "database", "metrics", "settle", "publish", "lake", "report", "on_fire", "evaluate", "datasets",
         "runs", "gates", "protocols",
     }  # fmt: skip
     (tmp_path / "metrics").mkdir()

@@ -20,7 +20,7 @@ from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import engine, plan, scope, stored_runs
+from warehouse.evaluate import engine, evaluation, plan, scope, stored_runs
 from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
@@ -682,3 +682,44 @@ def test_values_of_several_datasets_are_computed_ahead(
     wh.evaluate(metrics="RR")
     assert len(places) == 1
     assert places[0] is not None
+
+
+def test_windows_of_runs_are_stored_one_after_another(
+    wh: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed together is bounded; a change in between, or a cut, loses and doubles nothing."""
+    monkeypatch.setattr(evaluation, "WINDOW", 2)
+    other, seen = Warehouse(wh.path, lock_timeout=0), []
+    wh.ingest_qrels("tiny", QRELS)
+    for n in range(5):
+        wh.ingest_run("tiny", {"q1": {"b": 1.0, "a": 1.5 - n}, "q2": {"c": 1}}, name=f"run {n}")
+    rows = "select run, value, count(*) over () from run_scores order by all"
+
+    def cut(_: str) -> None:
+        seen.append(len(stored(other, rows)))
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        wh.evaluate("tiny", metrics="RR", on_metric=cut)
+    assert seen == [0, 2, 4]
+    seen.clear()
+
+    def change(_: str) -> None:
+        seen.append(1)
+        if len(seen) == 2:  # in the second of the three windows of AP
+            other.forget("tiny", "run 0")
+            other.ingest_run("tiny", RUNS["second"], name="second")
+
+    found = wh.evaluate("tiny", metrics="RR AP", slices="n = num_relevant", on_metric=change)
+    # RR of run 4 and second, AP of runs 0 to 4 and second, and both metrics by n of those left
+    assert (found.computed, found.up_to_date) == (8 + 10, 3)
+    assert stored(wh, "select run, metric, value from leaderboard order by all") == [
+        *((f"run {n}", metric, 0.75) for n in range(1, 5) for metric in ("AP", "RR")),
+        ("second", "AP", 0.5),
+        ("second", "RR", 0.5),
+    ]
+    assert stored(wh, "select count(*) from slice_scores") == [(10,)]
+    # AP of run 0 and RR are gone with it; numbers are not used again, and none is left out
+    assert stored(wh, "select max(evaluation_id) from store.evaluation") == [(4 + 8 + 10,)]
+    assert wh.verify().is_good

@@ -207,7 +207,7 @@ def test_forgetting_leaves_a_tombstone_and_nothing_else(
     before = counts(wh.path)
     wh.ingest_run("tiny", TWO, name="two", tags={"stage": "first"})
     wh.evaluate(metrics="AP AUC(ties=half)", slices="first = query_id = 'q1'")
-    wh.curve("tiny", "ROC", runs="two")
+    wh.curve("tiny", "ROC", runs="two", store=True)
     gone = wh.forget("tiny", "two", reason="trained on the test set")
     assert (gone.versions, gone.num_predictions, gone.num_evaluations) == ((1,), 4, 5)
     assert gone.current is None
@@ -473,7 +473,7 @@ def test_wrong_words_for_a_history(timed: Warehouse) -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
 def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     prepared(Warehouse().path, _timed)
     drawn = []
     for name in ("one.svg", "two.svg"):
@@ -488,7 +488,7 @@ def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -
 
 
 def test_a_picture_of_names_that_are_no_formulas(here: Folder) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     wh = Warehouse()
     wh.ingest_qrels(r"c$\foo$", {"q": {"a": 1}})
     wh.ingest_run(r"c$\foo$", {"q": {"a": 1.0}}, name=r"a $\bar$")

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from lakes import needs_lake
 from projects import Answer
 from refusals import expect_refusal
 
 from warehouse import Warehouse
-from warehouse.errors import DatabaseError, UsageError
-from warehouse.store.lake import Lake
+from warehouse.errors import DatabaseError, InputError, UsageError
+from warehouse.report import shared_lake
+from warehouse.report.server.replicas import Replicas
+from warehouse.store.database import Resources
+from warehouse.store.file import WarehouseFile
+from warehouse.store.lake import TABLES, Lake
 
 pytestmark = [pytest.mark.slow, needs_lake]
 
@@ -27,6 +32,9 @@ RUNS = {
     "last": {"q1": {"d9": 0.9, "d1": 0.4}, "q2": {"d4": 0.5, "d3": 0.25}},
 }
 BOARD = "select dataset, run, metric, value from run_scores where is_current order by all"
+CURRENT = (
+    "select dataset, run, metric, query_id, value from query_scores where is_current order by all"
+)
 VALUES = (
     "select dataset, run, metric, protocol, query_id, value, is_current "
     "from query_scores order by all"
@@ -62,6 +70,8 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
         "select dataset, run, version, tags, run_at from runs order by all",
     ):
         assert rows(team, sql) == rows(one, sql)
+    verified = team.verify()
+    assert (verified.is_good, verified.num_verified, sum(verified.skipped.values())) == (True, 0, 6)
     # another file has one run in common, one of its own, and the same names in another dataset
     two = filled(tmp_path / "two.duckdb", "both", "last")
     other = filled(tmp_path / "other.duckdb", "half", dataset="other")
@@ -131,11 +141,178 @@ def test_processes_push_at_once(tmp_path: Path, count: int) -> None:
     assert rows(team, BOARD) == sorted({row for wh in files for row in rows(wh, BOARD)})
 
 
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A server of S3 on this machine, with one bucket."""
+    server_of = pytest.importorskip(
+        "moto.server", reason="moto not installed: pip install 'moto[server]'"
+    )
+    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ALLOW_HTTP", "true")
+        patch.setenv("AWS_ACCESS_KEY_ID", "key")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        patch.setenv("AWS_REGION", "us-east-1")
+        boto3 = pytest.importorskip("boto3")
+        boto3.client("s3", endpoint_url=f"http://{host}:{port}").create_bucket(Bucket="team")
+        yield "s3://team"
+    server.stop()
+
+
+def test_on_an_object_store(tmp_path: Path, bucket: str) -> None:
+    """Processes push at once, one is cut off before its values are visible, and pushes again."""
+    lake = f"{bucket}/lake"
+    files = [filled(tmp_path / f"{n}.duckdb", "both", dataset=f"d{n}") for n in range(3)]
+    cut = """
+from warehouse.report import shared_lake
+from warehouse.report.server.replicas import Replicas
+from warehouse.store.database import Resources
+from warehouse.store.file import WarehouseFile
+from warehouse.store.lake import TABLES, Lake
+append = Lake.append
+def until_visible(self, table, rows):
+    if table == "evaluation":
+        raise SystemExit(9)
+    return append(self, table, rows)
+if sys.argv[1].endswith("2.duckdb"):
+    Lake.append = until_visible
+"""
+    push = "from warehouse import Warehouse; Warehouse(sys.argv[1]).push(sys.argv[2])"
+    code = f"import sys\n{cut}\n{push}"
+    started = [subprocess.Popen([sys.executable, "-c", code, str(wh.path), lake]) for wh in files]
+    assert [process.wait(120) for process in started] == [0, 0, 9]
+    team = Warehouse(tmp_path / "team.duckdb")
+    team.collect(lake)
+    assert rows(team, BOARD) == [row for wh in files[:2] for row in rows(wh, BOARD)]
+    files[2].push(lake)
+    team.collect(lake)
+    assert rows(team, BOARD) == [row for wh in files for row in rows(wh, BOARD)]
+    assert rows(team, VALUES) == sorted(row for wh in files for row in rows(wh, VALUES))
+
+
+def test_files_on_an_object_store(tmp_path: Path, bucket: str) -> None:
+    fs = pytest.importorskip("pyarrow.fs")
+    store, path = fs.FileSystem.from_uri(f"{bucket}/runs")
+    for name, text in (("qrels.txt", b"q1 0 a 1\n"), ("bm25.run", b"q1 Q0 a 1 2 t\n")):
+        with store.open_output_stream(f"{path}/{name}") as out:
+            out.write(text)
+    wh = Warehouse(tmp_path / "one.duckdb")
+    wh.ingest_qrels("d", f"{bucket}/runs/qrels.txt")
+    wh.ingest_run("d", f"{bucket}/runs/bm25.run")
+    assert rows(wh, "select run, source from runs") == [("bm25", f"{bucket}/runs/bm25.run")]
+    with expect_refusal(f"{bucket}/runs/no.run: no such file", InputError):
+        wh.ingest_run("d", f"{bucket}/runs/no.run")
+
+
+PROJECT = """
+database = "warehouse.duckdb"
+lake = "{lake}"
+settle = 0
+
+[evaluate]
+metrics = ["AP", "P@1"]
+
+[datasets.tiny]
+qrels = "qrels.txt"
+
+[[runs]]
+files = "*.run"
+dataset = "tiny"
+
+[[gates]]
+dataset = "tiny"
+metric = "AP"
+min = 0.7
+"""
+
+
+def test_people_sync_into_one_lake(
+    tmp_path: Path, run: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    scores = {"ann": "q1 Q0 d1 1 2 t\nq2 Q0 d3 1 1 t\n", "bob": "q1 Q0 d9 1 2 t\nq2 Q0 d3 1 1 t\n"}
+    for person, text in scores.items():
+        folder = tmp_path / person
+        folder.mkdir()
+        (folder / "warehouse.toml").write_text(PROJECT.format(lake="../lake"))
+        (folder / "qrels.txt").write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n")
+        (folder / f"{person}.run").write_text(text)
+        monkeypatch.chdir(folder)
+        shown = run("sync")
+        assert f"{lake}: pushed 1 run, 2 evaluations with 6 values, 1 verdict\n" in shown.out
+        again = run("sync")
+        assert "pushed" not in again.out
+        assert shown.code == again.code == (1 if person == "bob" else 0)
+    with monkeypatch.context() as patch:  # what fails is said, stops nothing, and is made up for
+        patch.setattr(Lake, "read", lambda *_: (_ for _ in ()).throw(UsageError("no way there")))
+        assert "no way there" in run("sync").err
+    Warehouse("warehouse.duckdb").accept("tiny", ["bob"], why="on purpose")
+    assert "pushed" in run("sync").out
+    team = Warehouse(tmp_path / "team.duckdb")
+    team.collect(lake)
+    assert rows(team, "select run, metric, value from leaderboard order by all") == [
+        ("ann", "AP", 1.0), ("ann", "P@1", 1.0), ("bob", "AP", 0.5), ("bob", "P@1", 0.5),
+    ]  # fmt: skip
+    gates = "select run, value, verdict, is_red, accepted_why from gate_results order by run"
+    assert rows(team, gates) == [
+        ("ann", 1.0, "first", False, None),
+        ("bob", 0.5, "regressed", False, "on purpose"),
+    ]
+
+
+def test_other_engines_read_the_tables(tmp_path: Path) -> None:
+    """The SQL that lies beside the tables gives the board and the values of a collected file."""
+    lake = tmp_path / "lake"
+    one = filled(tmp_path / "one.duckdb", "both", "half")
+    one.push(lake)
+    two = filled(tmp_path / "two.duckdb", "both", "last", dataset="other")
+    two.push(lake)
+    one.ingest_qrels("tiny", NEW_QRELS, replace=True)
+    one.ingest_run("tiny", RUNS["last"], name="half", replace=True)
+    one.evaluate("tiny", metrics=["AP"])
+    one.forget("tiny", "both", reason="wrong")
+    one.push(lake)
+    before = {table: len(list((lake / table).rglob("*.parquet"))) for table in ("run", "score")}
+    counts = shared_lake.optimize(str(lake))
+    assert counts["run"] == (3, 2)  # a file for each dataset
+    assert {table: numbers[0] for table, numbers in counts.items() if table in before} == before
+    team = Warehouse(tmp_path / "team.duckdb")
+    team.collect(lake)
+    with duckdb.connect() as con:
+        for table in TABLES:
+            found = Lake(str(lake)).read(table)
+            if found is not None:
+                con.register(f"delta_{table}", found)
+                con.execute(f"create table {table} as from delta_{table}")
+                con.execute(f"insert into {table} from {table}")  # as after two equal pushes
+        con.execute(shared_lake.views())
+        for view, wanted in (("board", BOARD), ("query_values", CURRENT)):
+            some = "dataset, run, metric" + (", query_id" if view == "query_values" else "")
+            sql = f"select {some}, value from {view} order by all"
+            assert con.execute(sql).fetchall() == rows(team, wanted) != []
+
+
+def test_pages_of_a_lake_follow_it(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    filled(tmp_path / "one.duckdb", "both").push(lake)
+    nowhere = WarehouseFile(tmp_path / "no.duckdb")
+    found = Replicas(nowhere, tmp_path, Resources(), lake=str(lake))
+    assert [row["dataset"] for row in found.snapshot.state.datasets] == ["tiny"]
+    assert not found.refresh()
+    filled(tmp_path / "two.duckdb", "last", dataset="other").push(lake)
+    assert found.refresh()
+    assert [row["dataset"] for row in found.snapshot.state.datasets] == ["other", "tiny"]
+    assert not nowhere.path.exists()
+
+
 def test_refusals(tmp_path: Path) -> None:
     wh = filled(tmp_path / "one.duckdb", "both")
     file = tmp_path / "file"
     file.write_text("not a folder")
-    with expect_refusal(str(file), DatabaseError):
+    with expect_refusal(str(file), UsageError):
         wh.push(file)
     lake = tmp_path / "lake"
     wh.push(lake)

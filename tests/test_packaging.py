@@ -139,7 +139,15 @@ def test_only_the_small_install_is_needed(installed: Path, tmp_path: Path) -> No
     )
     names = set(call(installed / "python", "-c", code, cwd=tmp_path).split())
     assert "duckdb" in names
-    assert not names & {"numpy", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "pytest"}
+    assert not names & {
+        "numpy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "scipy",
+        "vl_convert_python",
+        "pytest",
+    }
 
 
 def test_metadata_and_version(installed: Path, tmp_path: Path) -> None:
@@ -164,7 +172,7 @@ def test_help_is_quick(installed: Path, tmp_path: Path) -> None:
 
 def test_the_class_loads_nothing_that_scoring_does_without() -> None:
     """In a process of its own; what writes, tests and draws is imported where it is used."""
-    heavy = ("sqlalchemy", "alembic", "scipy", "numpy", "pandas", "matplotlib", "tabulate")
+    heavy = ("sqlalchemy", "alembic", "scipy", "numpy", "pandas", "vl_convert", "tabulate")
     code = f"import sys, warehouse.warehouse; print(*(m for m in {heavy} if m in sys.modules))"
     assert call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1]).split() == []
 

@@ -164,7 +164,7 @@ def test_slices_and_curves_stand_too(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
     wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q1'")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     assert wh.status().num_up_to_date == 3
     wh.ingest_run("tiny", TWO, name="two")
     assert [row[:2] for row in standing(wh)] == [
@@ -226,7 +226,7 @@ def test_where_nothing_is_evaluated_status_lists_what_evaluate_begins_with(wh: W
 def test_a_curve_alone_is_no_beginning(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     assert [row[:2] for row in standing(wh)] == [("missing", name) for name in DEFAULT_METRICS]
     assert wh.evaluate().computed == len(DEFAULT_METRICS)
 
@@ -267,10 +267,10 @@ def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None
     wh.ingest_run("tiny", ONE, name="one")
     wh.evaluate("tiny", metrics="AP RR")
     wh.evaluate("tiny", metrics="AP", slices="first = query_id = 'q1'")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     wh.ingest_run("tiny", TWO, name="two")
     assert wh.status().commands == (
-        "warehouse evaluate -d tiny", "warehouse curve ROC -d tiny",
+        "warehouse evaluate -d tiny", "warehouse curve ROC --store -d tiny",
     )  # fmt: skip
     wh.ingest_qrels("other", QRELS)
     wh.ingest_run("other", ONE, name="one")
@@ -295,9 +295,9 @@ def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None
 def test_a_curve_that_is_proposed_is_quoted_as_a_shell_takes_it(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
-    wh.curve("tiny", "ROC(rel=2)")
+    wh.curve("tiny", "ROC(rel=2)", store=True)
     wh.ingest_run("tiny", TWO, name="two")
-    assert "warehouse curve 'ROC(rel=2)' -d tiny" in wh.status().commands
+    assert "warehouse curve 'ROC(rel=2)' --store -d tiny" in wh.status().commands
 
 
 @pytest.mark.slow
@@ -526,7 +526,7 @@ def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[st
     evaluated.evaluate(
         "tiny", metrics="AP", slices=["first = query_id = 'q1'", "same = doc_id = 'a'"]
     )
-    evaluated.curve("tiny", "ROC")
+    evaluated.curve("tiny", "ROC", store=True)
     evaluated.ingest_run("tiny", {"q1": {"a": 1.0}}, name="one", replace=True)
     evaluated.ingest_qrels("tiny", {"q1": {"b": 1, "z": 1}}, replace=True)
     evaluated.evaluate(metrics="AP Unknown")

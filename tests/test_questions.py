@@ -161,6 +161,10 @@ def test_the_examples_of_the_views_answer(
         wh.ingest_text("dl19", tmp_path / "docs.tsv", of="docs")
     if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts
+    if relation == "imported_scores":
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_scores.duckdb"))
+        rows = [{"query_id": "19335", "metric": "nuggets", "value": 0.5}]
+        wh.ingest_scores("dl19", rows, name="bm25")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 
@@ -227,7 +231,7 @@ def small_with_parts(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}, "q2": {"b": 1}})
     wh.ingest_run("tiny", {"q1": {"a": 1.0, "b": 0.5}, "q2": {"a": 1.0}}, name="one")
     wh.evaluate(metrics="nDCG@10", slices="first = query_id = 'q1'")
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two")
     wh.fuse("tiny", ["one", "two"], name="both")
     wh.evaluate(metrics="nDCG@10")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import json
-import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -47,10 +44,10 @@ def _fill(wh: Warehouse) -> None:
     wh.evaluate("tiny", metrics=METRICS, runs=RUNS)
     wh.evaluate("tiny", metrics="AP", runs=RUNS, protocol="trec_eval_9")
     wh.ingest_qrels("empty <b>", {"q": {"a": 1}})
-    _fill_rich(wh)
+    fill_rich(wh)
 
 
-def _fill_rich(wh: Warehouse) -> None:
+def fill_rich(wh: Warehouse) -> None:
     """Fill a dataset with slices, curves, a merged run, gates and unjudged documents."""
     wh.ingest_qrels("rich", {f"q{n}": {"a": 1, "b": 2} for n in range(4)})
     kinds = {f"q{n}": {"kind": "<i>odd</i>" if n % 2 else "even"} for n in range(4)}
@@ -60,7 +57,7 @@ def _fill_rich(wh: Warehouse) -> None:
         wh.ingest_run("rich", found, name=name, system="S")
     wh.fuse("rich", ["one", SCRIPT], "wsum", name="both", weights=[0.25, 0.75])
     wh.evaluate("rich", metrics=["nDCG@3", "AP"], slices="kind")
-    wh.curve("rich", "PrecisionByRank@3")
+    wh.curve("rich", "PrecisionByRank@3", store=True)
     gate = Gate("rich", "AP", "system", "best", Limits(0.0, min=0.95), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))
@@ -432,98 +429,3 @@ def test_of_very_many_queries_those_that_differ_most_have_pages(
     assert len(list((tmp_path / "site" / "tiny" / "queries").iterdir())) == 3
     found = _script(tmp_path / "site" / "tiny" / "data" / f"{METRIC_KEYS['nDCG@3']}.js")
     assert len(found["values"]) == 2
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("no Chromium is installed (apt-get install chromium)")
-    return found
-
-
-def _drawn(chromium: str, page: Path, profile: Path, fragment: str = "") -> tuple[Page, str]:
-    """Return a page after its scripts have run, and what the browser's console says."""
-    done = subprocess.run(
-        [
-            *[chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"],
-            *["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-            *["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}"],
-            *["--virtual-time-budget=3000", "--enable-logging=stderr", "--dump-dom"],
-            page.as_uri() + fragment,
-        ],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-    return Page(done.stdout), console
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "fragment", "wanted"),
-    [
-        ("index.html", "", "Newest runs"),
-        ("tiny/index.html", "#sort=3+ascending&groups=off&text=bm25", "2 of 4 shown"),
-        (f"tiny/runs/{RUN_KEYS[SCRIPT]}.html", "", "Why these numbers"),
-        ("tiny/queries/index.html", "", "From lowest to highest"),
-        ("tiny/queries/q1.html", "#lists=bm25+" + RUN_KEYS[SCRIPT], "<i>d</i>"),
-        (
-            "tiny/compare.html",
-            f"#metric={METRIC_KEYS['RR']}&base=bm25&run={RUN_KEYS[SCRIPT]}",
-            f"RR of {SCRIPT}",
-        ),
-        ("tiny/history.html", f"#metric={METRIC_KEYS['RR']}", "RR over time"),
-        ("metrics/index.html", "", "The catalogue"),
-        ("rich/slices.html", f"#show=0-{keys(['AP'])['AP']}", "AP by kind"),
-        ("rich/agreement.html", "#show=rbo_ext", "rank-biased overlap"),
-        ("rich/judge-next.html", "", "Download as CSV"),
-        ("rich/fusion.html", "", "Gain over it"),
-        ("rich/curves.html", "", "One line a run"),
-    ],
-)
-def test_pages_in_a_browser(
-    site: Site, chromium: str, tmp_path: Path, name: str, fragment: str, wanted: str
-) -> None:
-    page, console = _drawn(chromium, site.folder / name, tmp_path, fragment)
-    assert console == ""
-    assert wanted in page.text
-    assert "alert(1)" not in re.sub(r"&lt;.*?&gt;", "", page.source) or SCRIPT in page.text
-    if name.endswith("compare.html"):
-        (row,) = (
-            row
-            for row in site.warehouse.compare("tiny", RUNS, "RR", all_pairs=True, judged=False)
-            if {row.base, row.run} == {"bm25", SCRIPT}
-        )
-        sign = 1 if row.run == SCRIPT else -1
-        assert f"Difference{sign * row.difference:+.4f}" in page.text
-        assert f"{row.losses if sign < 0 else row.wins} / {row.ties} / " in page.text
-        assert page.source.count('class="hit"') == 7
-
-
-# Runs axe on the page around it, which loads this as a script of its own folder.
-AXE = """axe.run().then(({violations}) => {
-  document.title = JSON.stringify(violations.map(({id, nodes}) => [id, nodes[0].html]));
-});"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "index.html", "tiny/index.html", f"tiny/runs/{RUN_KEYS[SCRIPT]}.html",
-        "tiny/queries/q1.html", "tiny/compare.html", "rich/slices.html", "rich/agreement.html",
-        "rich/judge-next.html",
-    ],
-)  # fmt: skip
-def test_pages_are_accessible(site: Site, chromium: str, tmp_path: Path, name: str) -> None:
-    given = os.environ.get("AXE", "node_modules/axe-core/axe.min.js")
-    if not Path(given).is_file():
-        pytest.skip("axe is not there (npm install --no-save axe-core, or AXE=…/axe.min.js)")
-    folder = shutil.copytree(site.folder, tmp_path / "site")
-    (folder / "assets" / "axe.js").write_text(Path(given).read_text(encoding="utf-8") + AXE)
-    script = f'<script src="{"../" * name.count("/")}assets/axe.js" defer></script></head>'
-    source = (folder / name).read_text(encoding="utf-8")
-    (folder / name).write_text(source.replace("</head>", script), encoding="utf-8")
-    page, _ = _drawn(chromium, folder / name, tmp_path / "profile")
-    (said,) = re.findall("<title>(.*)</title>", page.source)
-    assert json.loads(html.unescape(said)) == []

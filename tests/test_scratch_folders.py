@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from refusals import expect_refusal
 
 from warehouse.store import scratch_folders
 from warehouse.store.scratch_folders import ScratchFolder, scratch_folder
@@ -75,3 +77,11 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
         assert foreign.exists()
     held.remove()
     assert not held.path.exists()
+
+
+def test_a_disk_that_is_full_is_said(folder: Path) -> None:
+    with expect_refusal(str(folder), "No space left on device", "TMPDIR"), scratch_folder():
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(folder.iterdir()) == []
+    with pytest.raises(OSError, match="no such thing"), scratch_folder():
+        raise OSError(errno.ENOENT, "no such thing")

@@ -76,7 +76,7 @@ def test_texts_have_versions_and_can_be_removed(tmp_path: Path, prepared) -> Non
     duckdb.sql("select 7 as pid, 'first' as passage").write_parquet(str(parquet))
     assert wh.ingest_text("tiny", parquet, of="docs").num_texts == 1
     other = {"7": {"text": "second"}, "8": {"text": "third"}}
-    with pytest.raises(ConflictError, match="--replace"):
+    with pytest.raises(ConflictError, match="replace=True"):
         wh.ingest_text("tiny", other, of="docs", name="pages")
     assert wh.ingest_text("tiny", other, of="docs", name="pages", replace=True).version == 2
     wh.ingest_text("tiny", {"8": {"text": "newer"}}, of="docs", name="more")

@@ -94,7 +94,7 @@ def test_the_time_in_the_name_of_a_file(synced: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at", ["0001-01-01", "9999-12-31T23:59:59.999999"])
 def test_the_first_and_the_last_time_are_drawn(wh: Warehouse, tmp_path, at: str) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     wh.ingest_qrels("tiny", {"q1": {"a": 1}})
     wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="far", run_at=times.begin(at))
     wh.ingest_run("tiny", {"q1": {"b": 1.0}}, name="now")

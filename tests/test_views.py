@@ -212,7 +212,7 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -
     wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
     wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="one")
     wh.evaluate("tiny", metrics="RR", slices=["some = query_id = 'q'", "other = query_id"])
-    wh.curve("tiny", "ROC")
+    wh.curve("tiny", "ROC", store=True)
     shown = {
         "run_scores": ["value"],
         "query_scores": ["query_id", "direction", "run_id", "value"],

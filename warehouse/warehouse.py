@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
+    from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
@@ -403,6 +404,55 @@ class Warehouse:
             ),
         )  # fmt: skip
 
+    def ingest_scores(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        metrics: Names = (),
+        lower_is_better: Names = (),
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> LoadedScores:
+        """Load values by query that another program computed.
+
+        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, or a table with the
+        columns `run, query_id, metric, value`, also in memory. Without a column of runs, the values are
+        of the run `name`, or of the run that is called as the file. They stand under the protocol
+        `imported`, or `imported:JUDGE` with a `judge`, and against the current qrels, and keep the names
+        that the other program gave them. `metrics` takes some of them. Higher values are better, unless
+        a metric is in `lower_is_better`, or a metric of its name has another direction here. Raises
+        ConflictError if other values are there, unless `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"b": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}, "q2": {"b": 1.0}}, name="first")
+        >>> rows = [{"query_id": "q1", "metric": "nuggets", "value": 0.5},
+        ...         {"query_id": "q2", "metric": "nuggets", "value": 0.25}]
+        >>> wh.ingest_scores("tiny", rows, name="first", judge="human").protocol
+        'imported:human'
+        >>> wh.leaderboard("tiny", protocol="imported:human").fetchall()
+        [(1, 'first', None, 0.375, 2, 2)]
+        """
+        from warehouse.ingest import scores
+
+        chosen = self._to_load(dataset, source)
+        self.file.ensure()
+        with self.file.staging() as staging:
+            with staging.read() as con:
+                store = scores.stage(
+                    con, source, chosen, run=name, judge=judge,
+                    metrics=check_names("metrics", metrics),
+                    lower_is_better=check_names("lower_is_better", lower_is_better),
+                    format=format, columns=columns, replace=replace,
+                )  # fmt: skip
+            with staging.write() as connection:
+                return store(connection)
+
     def ingest_mlflow(
         self,
         dataset: str | None = None,
@@ -567,6 +617,38 @@ class Warehouse:
             return found
         with self.file.transaction() as con:
             return forget(con, run, dataset, version=version, reason=reason)
+
+    def forget_scores(
+        self,
+        dataset: str | None = None,
+        run: str | None = None,
+        *,
+        judge: str | None = None,
+        dry_run: bool = False,
+    ) -> ForgottenScores:
+        """Remove the imported values of a run, of one judge or of all; the run stays.
+
+        Raises UsageError if there are none.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> _ = wh.ingest_scores("tiny", [{"query_id": "q1", "metric": "m", "value": 1}], name="first")
+        >>> wh.forget_scores("tiny", "first").metrics
+        ('m',)
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest import scores
+
+        run = _given("run", run)
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+            found = scores.forget(con, run, dataset, judge=judge, dry_run=True)
+        if dry_run:
+            return found
+        with self.file.transaction() as con:
+            return scores.forget(con, run, dataset, judge=judge)
 
     def forget_text(
         self,
@@ -794,6 +876,10 @@ class Warehouse:
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
+        columns: Names = (),
+        label: Mapping[str, str] | None = None,
+        percent: bool = False,
+        places: int | None = None,
     ) -> Result:
         """Return the board of a dataset, best first by `sort` (default: the first metric).
 
@@ -831,7 +917,18 @@ class Warehouse:
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
         metrics based on the bootstrap.
 
-        `ci`, `ties` and `ranks` work on one dataset, not on a slice.
+        With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
+        mean of the ranks by `sort` in the datasets, how often the run is better than another in a
+        dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
+        their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
+        Nemenyi's critical difference at `alpha`. Source: Demšar 2006, Statistical comparisons of
+        classifiers over multiple data sets.
+
+        `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
+
+        For a paper, `columns` names those to show, in their order, `label` has names to show in
+        place of those of runs, `percent` shows values of metrics between -1 and 1 times 100, and
+        `places` are the digits after the point in tables (default: 4, or 2 in percent).
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -844,8 +941,9 @@ class Warehouse:
         [('good', 1, 1, 1.0), ('bad', 2, 2, 0.0)]
         """
         from warehouse.analyze import leaderboard, run_choice
-        from warehouse.report import presentation
+        from warehouse.report import layout, presentation
 
+        how = layout.layout(columns, label, percent=percent, places=places)
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
@@ -853,7 +951,8 @@ class Warehouse:
                 resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
                 runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
-            return presentation.leaderboard(found, protocol, top)
+            layout.check_label(con, found.datasets, how.label)
+            return presentation.leaderboard(found, protocol, top, how)
 
     def queries(
         self,
@@ -933,10 +1032,14 @@ class Warehouse:
         *,
         runs: Names = (),
         query: str | None = None,
+        store: bool = False,
         protocol: str = protocols.DEFAULT,
         on_curve: Callable[[str], None] | None = None,
     ) -> Result:
-        """Return the points of a curve over all queries or of one; missing curves are computed first.
+        """Return the points of a curve over all queries or of one.
+
+        Missing and stale points are computed from the stored hits. They are not stored, unless
+        `store` is true, and the notes say so.
 
         Columns: `run, position, x, y`, with the runs in the given order, else by name. If not every
         query has a point at every x, a column `queries` says how many have one. Attributes:
@@ -954,7 +1057,7 @@ class Warehouse:
 
         found = curves.curve(
             self.file, dataset, _given("curve", curve),
-            runs=runs, query=query, protocol=protocol, on_curve=on_curve,
+            runs=runs, query=query, store=store, protocol=protocol, on_curve=on_curve,
         )  # fmt: skip
         return presentation.curve(found)
 
@@ -1016,6 +1119,7 @@ class Warehouse:
         resamples: int = 10_000,
         seed: int = 0,
         family: str = "metric",
+        power: bool = False,
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -1026,6 +1130,11 @@ class Warehouse:
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
+        sort: str | None = None,
+        columns: Names = (),
+        label: Mapping[str, str] | None = None,
+        percent: bool = False,
+        places: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> Result:
         """Compare runs with a base, on stored values that are joined by query.
@@ -1037,11 +1146,12 @@ class Warehouse:
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
-        "randomisation" or "tukey". `correction` is "holm", "bonferroni", "bh" or "none", over a
-        `family`: the pairs of one "metric", or "all" pairs and metrics. For a pair that differs in
-        no query, "t" and "wilcoxon" have no p, and the pair is not a hypothesis; the other tests
-        have p = 1. `interval` is "t" or "bootstrap". Resampling is repeated `resamples` times from
-        `seed`, with the same bits on any number of threads.
+        "randomisation", "tukey" or "tukey-anova" (extra "stats"), which has simultaneous intervals
+        and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
+        "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
+        metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
+        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
@@ -1052,8 +1162,13 @@ class Warehouse:
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
-        is_significant`. Its table `values` has a row for each metric and run: `metric, run, letter,
-        value, place, better_than, judged, if_all_relevant`.
+        is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
+        over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
+        queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
+        set size design). Its table `values` has a row for each metric and run: `metric, run, letter,
+        value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
+        best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
+        two tables has those of the columns that are its own.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1066,16 +1181,20 @@ class Warehouse:
         [('low', 'high', 2, 0, 1, 1.0)]
         """
         from warehouse.analyze import compare, comparison, run_choice
-        from warehouse.report import presentation
+        from warehouse.report import layout, presentation
 
-        how = compare.How(test, correction, alpha, interval, resamples, seed, family)
+        shown = layout.layout(columns, label, percent=percent, places=places)
+        how = compare.How(test, correction, alpha, interval, resamples, seed, family, power)
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
             protocol=protocol, as_of=as_of, qrels=qrels, on_step=on_step,
-            choice=run_choice.choice(run, system, tag),
+            choice=run_choice.choice(run, system, tag), sort=sort,
         )  # fmt: skip
-        return presentation.compare(found)
+        if shown.label:
+            with self.file.read() as con:
+                layout.check_label(con, [found.dataset], shown.label)
+        return presentation.compare(found, shown)
 
     def side_by_side(
         self,
@@ -1117,6 +1236,7 @@ class Warehouse:
         alpha: float | None = None,
         min: float | None = None,
         max: float | None = None,
+        sequential: bool = False,
         protocol: str = protocols.DEFAULT,
         new: bool = False,
     ) -> Result:
@@ -1126,9 +1246,12 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test, or if the
-        value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
-        `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the value is below
+        `min` or above `max`. With `sequential`, p is of a one-sided test that may be repeated as
+        judgments of more queries come in: if the run is not worse, p is ever below `alpha` with a
+        chance of at most `alpha`. It needs a metric whose range is known. Without any limit, any
+        drop is a regression. Columns: `metric, run, against, value, their_value, difference, p, wins,
+        ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
 
         Without `metrics`, the gates of warehouse.toml check the `run`, or the newest run of each
@@ -1151,7 +1274,7 @@ class Warehouse:
         from warehouse.report import presentation
         from warehouse.sync import gates
 
-        limits = regressions.Limits(max_drop, alpha, min, max)
+        limits = regressions.Limits(max_drop, alpha, min, max, sequential=sequential)
         asked = check_several("metrics", metrics)
         if not asked:
             if (against, group, limits, protocol) != (
@@ -1631,21 +1754,22 @@ class Warehouse:
         token: str | None = None,
         allow_hosts: Names = (),
         depth: int = 20,
+        lake: str | os.PathLike[str] | None = None,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
         """Serve the pages of `report` live until the program is interrupted.
 
         The pages are read from a replica: this file, if it is one, else a temporary one that is made
-        again when this file changes. Beyond this machine, readers need the `token`. Requests are
-        answered under addresses, localhost, the machine's name and `allow_hosts`. `say` is told the
-        address, and what goes wrong later. Needs the extra "web". Raises UsageError for a host or
-        port that cannot be opened.
+        again when this file changes, or of what was pushed into a `lake`. Beyond this machine, readers
+        need the `token`. Requests are answered under addresses, localhost, the machine's name and
+        `allow_hosts`. `say` is told the address, and what goes wrong later. Needs the extra "web".
+        Raises UsageError for a host or port that cannot be opened.
         """
         from warehouse.report import server
 
         server.serve(
             self.file, host, port, token=token, names=check_names("allow_hosts", allow_hosts),
-            depth=depth, say=say,
+            depth=depth, say=say, lake=None if lake is None else os.fspath(lake),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue

@@ -498,6 +498,14 @@ create table store.clock_behind (
     checksum ubigint
 );
 
+/* One row per table with checksums that has had rows. Each transaction adds what it has written and takes off what
+   it has removed; `warehouse verify` counts again, and so finds rows that were removed or added by others. */
+create table store.table_total (
+    relation varchar not null,  -- Name of the table.
+    num_rows bigint not null,  -- Number of its rows.
+    total ubigint not null  -- Sum of their checksums, modulo 2 to the power of 64.
+);
+
 -- Below the views for people --------------------------------------------------------------------------------
 
 /* Number by which what was stored last is the highest; of equal times, the content decides, the same in any file. */

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from fault_server import METRICS, fill, qrels, run
+from operations import METRICS, fill, qrels, qrels_lines, run, run_lines
 
 from tests.survival.outcome import Outcome
 from warehouse.errors import WarehouseError
@@ -39,9 +39,9 @@ dataset = "synced"
 """
 
 
-def survive(seconds: int, seed: int) -> Outcome:
+def survive(outcome: Outcome, seconds: int, seed: int) -> None:
     """Let the processes work for so long, and look at what they leave."""
-    outcome = Outcome(f"{len(ROLES)} processes for {seconds} s")
+    outcome.notes.append(f"{len(ROLES)} processes for {seconds} s")
     with tempfile.TemporaryDirectory(prefix="survival-") as place:
         folder = Path(place)
         wh = Warehouse(folder / "w.duckdb")
@@ -65,7 +65,7 @@ def survive(seconds: int, seed: int) -> Outcome:
                 assert (process.returncode, err) == (0, ""), err or process.returncode
                 told = json.loads(out)
                 names += told["names"]
-                outcome.ends[role] += len(told["times"])
+                outcome.add("done", role, len(told["times"]))
                 outcome.failures += [(role, text) for text in told["errors"]]
                 times = sorted(told["times"])
                 outcome.notes.append(
@@ -74,7 +74,6 @@ def survive(seconds: int, seed: int) -> Outcome:
                 )
         with outcome.case("what is left"):
             _check(wh, folder, names)
-    return outcome
 
 
 def _check(wh: Warehouse, folder: Path, names: list[str]) -> None:
@@ -97,9 +96,7 @@ def work(number: int, role: str, folder: Path, seconds: float) -> dict[str, Any]
     mine = folder / f"project{number}"
     if role == "sync":
         mine.mkdir()
-        judged = qrels(1).items()
-        lines = (f"{q} 0 {d} {g}\n" for q, docs in judged for d, g in docs.items())
-        (folder / "qrels.txt").write_text("".join(lines))
+        (folder / "qrels.txt").write_text(qrels_lines(qrels(1)))
         (mine / "warehouse.toml").write_text(PROJECT.replace('"qrels', '"../qrels'))
     times, names, errors = [], [], []
     deadline = time.monotonic() + seconds
@@ -115,9 +112,7 @@ def work(number: int, role: str, folder: Path, seconds: float) -> dict[str, Any]
             elif role == "evaluate":
                 wh.evaluate("tiny", metrics=METRICS)
             elif role == "sync":
-                lists = run(turn).items()
-                lines = (f"{q} Q0 {d} 1 {s} t\n" for q, docs in lists for d, s in docs.items())
-                (mine / f"{name}.run").write_text("".join(lines))
+                (mine / f"{name}.run").write_text(run_lines(run(turn)))
                 done = wh.sync(mine / "warehouse.toml")
                 errors += [event.text for event in done.events if event.exit_code]
                 names.append(name)

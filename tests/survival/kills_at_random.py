@@ -1,28 +1,56 @@
-"""Kills at random moments: what was acknowledged is there, and nothing is there by half.
+"""Kills at random moments of every operation: what was acknowledged is there, and nothing by half.
 
-They are those of `tests/test_kills.py`, in other numbers.
+Half of the moments are anywhere in the operation, half soon after a commit has begun.
 """
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from kills import Folder
-from test_kills import KINDS, kill_often
+from operations import OPERATIONS
 
+from tests.survival.bench import Bench, Contents
 from tests.survival.outcome import Outcome
 
+# An operation takes longer when others use the processors too, and then the kill is early.
+_SLOWER = 1.2
 
-def survive(count: int, seed: int) -> Outcome:
+
+def survive(outcome: Outcome, count: int, seed: int) -> None:
     """Kill so many processes."""
-    outcome = Outcome("kills at random moments")
-    outcome.notes.append(f"of {', '.join(KINDS)}; a sync after every twentieth")
     with tempfile.TemporaryDirectory(prefix="survival-") as place:
-        folder = Folder(Path(place) / "project")
+        bench = Bench(Path(place).resolve())
         try:
-            with outcome.case(f"seed {seed}"):
-                outcome.ends += kill_often(folder, count, seed, measured=2, synced=20)
+            _survive(bench, outcome, count, random.Random(seed))
         finally:
-            folder.close()
-    return outcome
+            bench.close()
+
+
+def _survive(bench: Bench, outcome: Outcome, count: int, dice: random.Random) -> None:
+    after: dict[str, Contents] = {}
+    said: dict[str, Any] = {}
+    names = list(OPERATIONS)[: max(count, 1)]
+    for name in names:
+        with bench.copy() as folder:
+            done = bench.do(name)
+            assert done["error"] is None, (name, done)
+            after[name], said[name] = bench.contents(folder), done["said"]
+    outcome.begin(0, f"{count:,} kills of {len(names)} operations")
+    while outcome.ends["killed"] < count:
+        name = names[outcome.ends.total() % len(names)]
+        moment = _moment(said[name], dice)
+        with bench.copy(), outcome.case(f"{name}, killed {moment}"):
+            bench.check(name, bench.do(name, kill=moment), after[name], outcome)
+
+
+def _moment(said: list[tuple[str, float]], dice: random.Random) -> tuple[str, int, float]:
+    """Choose a word, how many of that word come before, and the seconds after it."""
+    commits = [when for word, when in said if word == "commit"]
+    begun, ended = said[0][1], said[-1][1]
+    if not commits or dice.random() < 0.5:
+        return "begin", 0, dice.random() * (ended - begun) * _SLOWER
+    number = dice.randrange(len(commits))
+    return "commit", number, dice.random() ** 2 * (ended - commits[number]) * _SLOWER

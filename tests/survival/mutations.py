@@ -1,8 +1,8 @@
 """Files of every format with mistakes: read the same way by every path, or refused in a sentence.
 
 A file is read by itself, once more line by line if it is TREC, and together with a copy of it if it is
-a run. The ways agree on every row, or all refuse it. The work is done in forks of this process, so that
-one that crashes is found, with the file that did it.
+a run; attributes and texts have one way. The ways agree on every row, or all refuse it. The work is
+done in forks of this process, so that one that crashes is found, with the file that did it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from tests.survival.outcome import Outcome, check_sentence
 from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches, trec
+from warehouse.readers.attributes import stage_attributes
+from warehouse.readers.texts import stage_texts
 from warehouse.store import database
 
 # How many files one process reads.
@@ -75,6 +77,16 @@ FILES: dict[str, tuple[str, str, Callable[[], bytes]]] = {
         '{{"query_id": "{q}", "doc_id": "{d}", "relevance": {g}}}')),
     "ranx run": (".json", "run", lambda: _nested(lambda n: n / 4)),
     "ranx qrels": (".json", "qrels", lambda: _nested(lambda n: n % 3)),
+    "TREC training": (".txt", "training", lambda: _lines("{q} 0 {d} {g}")),
+    "CSV attributes": (".csv", "attributes", lambda: _lines(
+        '{d},"kind {n}",{s},{rank}', "doc_id,kind,size,rank\n")),
+    "JSON Lines attributes": (".jsonl", "attributes", lambda: _lines(
+        '{{"doc_id": "{d}", "year": {n}, "tags": ["a{n}", "b"]}}')),
+    "Parquet attributes": (".parquet", "attributes", lambda: _parquet(
+        "d as doc_id, q as kind, n as year, [q, d] as tags")),
+    "TSV texts": (".tsv", "texts", lambda: _lines("{d}\tthe text of {d}, {s}")),
+    "JSON Lines texts": (".jsonl", "texts", lambda: _lines(
+        '{{"_id": "{d}", "title": "on {q}", "text": "the text of {d}"}}')),
     "Parquet run": (".parquet", "run", lambda: _parquet(
         "q as query_id, d as doc_id, n::double as score")),
     "Parquet qrels": (".parquet", "qrels", lambda: _parquet(
@@ -175,21 +187,31 @@ Read = tuple[str, Any]
 _COPY = re.compile(r"[^\s'\"]*warehouse-[\w.]+/")
 
 
-def _read(con: Any, stage: Callable[[], object], file: str) -> Read:
+def _read(con: Any, stage: Callable[[], object], file: str, table: str = "staged") -> Read:
     """Return what is staged of the file, or why nothing is."""
     try:
         stage()
     except (InputError, UsageError) as refusal:
         check_sentence(str(refusal), file)
         return "refused", _COPY.sub("", str(refusal))
-    columns = [row[0] for row in con.execute("describe staged").fetchall()]
+    columns = [row[0] for row in con.execute(f"describe {table}").fetchall()]
     kept = ", ".join(column for column in columns if column != "run_number")
     first = "where run_number = 0" if "run_number" in columns else ""
-    return "read", con.execute(f"select {kept} from staged {first} order by all").fetchall()
+    return "read", con.execute(f"select {kept} from {table} {first} order by all").fetchall()
+
+
+# What is read in one way alone, with the table where it then is.
+_OF_DOCUMENTS: dict[str, tuple[Callable[..., object], str]] = {
+    "attributes": (stage_attributes, "staged_attribute"),
+    "texts": (stage_texts, "staged_text"),
+}
 
 
 def read_every_way(con: Any, path: Path, kind: Any) -> str:
     """Read a file in every way and return how it ended. Raises AssertionError if the ways differ."""
+    if kind in _OF_DOCUMENTS:
+        stage, table = _OF_DOCUMENTS[kind]
+        return _read(con, lambda: stage(con, str(path), "document"), path.name, table)[0]
     format = "prefs" if kind == "preferences" else None
     as_kind = "qrels" if kind == "preferences" else kind
 
@@ -215,14 +237,13 @@ def read_every_way(con: Any, path: Path, kind: Any) -> str:
     return found[0]
 
 
-def survive(count: int, seed: int) -> Outcome:
+def survive(outcome: Outcome, count: int, seed: int) -> None:
     """Read so many files, and check each."""
-    outcome = Outcome("mutated files")
+    outcome.begin(count, f"{count:,} files of {len(FILES)} kinds")
     done = 0
     while done < count:
         first, size = seed * 1_000_000 + done, min(CHUNK, count - done)
         done += _chunk(outcome, first, size)
-    return outcome
 
 
 def _chunk(outcome: Outcome, first: int, size: int) -> int:
@@ -239,15 +260,16 @@ def _chunk(outcome: Outcome, first: int, size: int) -> int:
                 path.write_bytes(data)
                 one = Outcome("")
                 with one.case(f"{name}, seed {number}"):
-                    one.add(read_every_way(con, path, FILES[name][1]))
-                print(json.dumps([dict(one.ends), one.failures]), file=told, flush=True)
+                    one.add(read_every_way(con, path, FILES[name][1]), name)
+                print(json.dumps([name, dict(one.ends), one.failures]), file=told, flush=True)
         os._exit(0)
     os.close(writing)
     lines = 0
     with os.fdopen(reading) as answers:
         for line in answers:
-            ends, failures = json.loads(line)
-            outcome.ends.update(ends)
+            name, ends, failures = json.loads(line)
+            for end, number in ends.items():
+                outcome.add(end, name, number)
             outcome.failures += [tuple(failure) for failure in failures]
             lines += 1
     _, status = os.waitpid(child, 0)

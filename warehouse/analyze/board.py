@@ -24,7 +24,8 @@ class Board:
     `metrics` names the metric of each column of values. `directions` has, by metric, the better
     direction when it was last computed. `over_queries` says how the values of the queries were
     combined, `notes` are other sentences for people, `computed` names the metrics that are not
-    stored, or not for every run, and `labels` has the names that metrics were asked for by.
+    stored, or not for every run, and `told` says what was computed and what is missing. `labels` has
+    the names that metrics were asked for by.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -33,6 +34,7 @@ class Board:
     datasets: tuple[str, ...]
     over_queries: str
     notes: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     computed: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
 

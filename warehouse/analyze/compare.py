@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
 from typing import Any
 
 import duckdb
@@ -17,6 +18,8 @@ from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap"}
+# the share of cases in which a detectable difference is found significant
+POWER = 0.8
 # which hypotheses are corrected together
 FAMILIES = ("metric", "all")
 
@@ -27,7 +30,8 @@ class How:
 
     `test` is one of `significance.TESTS`, `correction` one of `significance.CORRECTIONS` (None: Holm's,
     but none for Tukey's test, which is over all pairs already), `interval` "t" or "bootstrap".
-    `family` says which hypotheses are corrected together: the pairs of one "metric", or "all".
+    `family` says which hypotheses are corrected together: the pairs of one "metric", or "all". With
+    `power`, it is computed how large a difference has to be to be found.
     """
 
     test: str = "t"
@@ -37,18 +41,23 @@ class How:
     resamples: int = 10_000
     seed: int = 0
     family: str = "metric"
+    power: bool = False
 
     def __post_init__(self) -> None:
         check_word("test", self.test, significance.TESTS)
         check_word("family", self.family, FAMILIES)
         check_word("correction", self.corrected_by, significance.CORRECTIONS)
         check_word("interval", self.interval, INTERVALS)
+        if self.test == "tukey-anova" and self.interval != "t":
+            raise UsageError(
+                f"the intervals of tukey-anova hold for all pairs together: leave {self.interval} out"
+            )
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
         check_at_least(1, resamples=self.resamples)
         if not 100 <= self.resamples <= 1_000_000:
             raise UsageError(f"resamples are 100 to 1,000,000, not {self.resamples:,}")
-        if self.test == "tukey" and self.corrected_by != "none":
+        if self.test in significance.OVER_ALL_PAIRS and self.corrected_by != "none":
             raise UsageError(
                 f"Tukey's test is over all pairs of runs already; {self.correction} on top of it "
                 "would correct twice: leave the correction out"
@@ -57,7 +66,14 @@ class How:
     @property
     def corrected_by(self) -> str:
         """Return the correction, given or default."""
-        return self.correction or ("none" if self.test == "tukey" else "holm")
+        if self.correction is None and self.test in significance.OVER_ALL_PAIRS:
+            return "none"
+        return self.correction or "holm"
+
+    @property
+    def interval_by(self) -> str:
+        """Return what the intervals are by: those after an analysis of variance hold together."""
+        return "simultaneous" if self.test == "tukey-anova" else self.interval
 
     @property
     def is_resampled(self) -> bool:
@@ -66,7 +82,7 @@ class How:
 
     def over(self, family: str) -> str:
         """Say what p is corrected for, as in "Holm over the 3 pairs"."""
-        if self.test == "tukey":
+        if self.test in significance.OVER_ALL_PAIRS:
             return "over all pairs of runs of a metric"
         correction = significance.CORRECTIONS[self.corrected_by]
         return correction if self.corrected_by == "none" else f"{correction} over the {family}"
@@ -79,9 +95,20 @@ class How:
         return f"two-sided {significance.TESTS[self.test]}{permutations}"
 
     @property
+    def power_in_words(self) -> str:
+        """Say what is detectable and needed."""
+        return (
+            f"detectable: the smallest difference that these queries find significant in {POWER:.0%} "
+            f"of cases; needed: how many queries find a difference of this size as often (paired "
+            f"t-test, alpha {self.alpha:g} before any correction)"
+        )
+
+    @property
     def interval_in_words(self) -> str:
         """Say which interval it is, as in "t-interval of 95%"."""
         level = significance.level(self.alpha)
+        if self.interval_by == "simultaneous":
+            return f"simultaneous intervals of {level}"
         if self.interval == "bootstrap":
             return f"bootstrap interval of {level} ({self.resamples:,} resamples, seed {self.seed})"
         return f"t-interval of {level}"
@@ -95,6 +122,8 @@ PAIRS: Mapping[str, str] = {
     "queries": "integer", "left_out": "integer", "statistic": "double", "p": "double",
     "p_adjusted": "double", "is_significant": "boolean",
 }  # fmt: skip
+# Those of `Compared.pairs` that are there on request.
+POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
     "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
     "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
@@ -111,7 +140,8 @@ class Compared:
     which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for the best.
     `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
     `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant, or
-    null if not requested. `labels` has the names that metrics were asked for by.
+    null if not requested. `labels` has the names that metrics were asked for by. `in_percent` says
+    which values are shown times 100, if any are.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -120,7 +150,9 @@ class Compared:
     the metric's greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the
     mean divided by the standard deviation of the differences (Cohen's d for pairs). wins are
     queries for which the run is better. `left_out` counts the queries that are undefined or missing
-    for one of the two.
+    for one of the two. On request there are also `detectable`, the smallest difference that a paired
+    t-test over as many queries finds significant in 80 % of cases, and `queries_needed`, how many
+    queries a difference as large as this one needs for that.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -134,6 +166,7 @@ class Compared:
     run_ids: Mapping[str, int]
     qrels_id: int
     judged_only: bool = False
+    in_percent: str = ""
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -283,6 +316,8 @@ def compare(
     elif how.test == "tukey":
         for metric in range(len(found.metrics)):
             chances |= resampling.tukey(con, resampled, metric, len(found.runs))
+    elif how.test == "tukey-anova":
+        _test_by_variance(con, rows, how, len(found.runs))
     elif how.test == "wilcoxon":
         _test_by_ranks(con, rows)
     for number, chance in chances.items():
@@ -292,6 +327,8 @@ def compare(
         for number, interval in resampling.bootstrap(con, resampled, numbers, how.alpha).items():
             rows[number]["low"], rows[number]["high"] = interval
     adjust(con, rows, how)
+    if how.power:
+        _put_power(con, rows, how)
     return rows
 
 
@@ -314,6 +351,58 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
             "wins": row["below" if is_worse else "above"],
             "losses": row["above" if is_worse else "below"],
         }
+
+
+def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
+    """Put into the rows what their queries detect, and how many their differences need."""
+    con.execute(
+        "create or replace temp table tested as select unnest(range(len($n))) as hypothesis, "
+        "unnest($n::bigint[]) as queries, unnest($difference::double[]) as difference, "
+        "unnest($deviation::double[]) as deviation",
+        {
+            "n": [row["queries"] for row in rows],
+            "difference": [row["difference"] for row in rows],
+            "deviation": [row["deviation"] for row in rows],
+        },
+    )
+    sql = render("analyses/power", tested="temp.main.tested", alpha=how.alpha, power=POWER)
+    for number, detectable, needed in con.execute(sql).fetchall():
+        rows[number] |= {"detectable": detectable, "queries_needed": needed}
+
+
+def _test_by_variance(
+    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
+) -> None:
+    """Put the outcome of Tukey's test after a two-way analysis of variance into the rows.
+
+    The means, the differences and the error are over the queries for which every run has a value.
+    """
+    sql = render(
+        "analyses/anova",
+        compared=resampling.COMPARED, units=resampling.UNITS, hypotheses=resampling.HYPOTHESES,
+        num_runs=num_runs,
+    )  # fmt: skip
+    found = database.records(con.sql(sql))
+    for _, of_metric in groupby(found, key=itemgetter("metric_number")):
+        some = [one for one in of_metric if one["degrees"] > 0]
+        if not some:
+            continue
+        first = some[0]
+        ranges = [one["studentised_range"] for one in some]
+        known = [one or 0.0 for one in ranges]
+        ps, bound = significance.studentised_range(known, num_runs, first["degrees"], how.alpha)
+        ratio = first["variance_ratio"]
+        p_of_runs = None
+        if ratio is not None:
+            p_of_runs = significance.variance_ratio(ratio, num_runs, first["degrees"])
+        for one, p in zip(some, ps, strict=True):
+            half = bound * one["standard_error"]
+            rows[one["hypothesis"]] |= {
+                "difference": one["difference"], "low": one["difference"] - half,
+                "high": one["difference"] + half, "effect_size": one["effect_size"],
+                "statistic": one["studentised_range"], "leaning": one["difference"],
+                "p": p, "variance": one | {"p_of_runs": p_of_runs},
+            }  # fmt: skip
 
 
 def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase
@@ -13,6 +13,7 @@ import duckdb
 from warehouse.analyze import past, run_choice, significance, stored_metrics
 from warehouse.analyze.compare import (
     PAIRS,
+    POWERS,
     VALUES,
     Compared,
     Gathered,
@@ -76,6 +77,7 @@ def compare(
     qrels: int | None,
     on_step: Callable[[str], None] | None,
     choice: Choice = run_choice.ALL,
+    sort: str | None = None,
 ) -> Compared:
     """Compare runs with some bases; the arguments are those of `Warehouse.compare`."""
     if judged_only and (as_of is not None or qrels is not None):
@@ -104,14 +106,22 @@ def compare(
         significance.check(how.test)
         asked = candidates.find(con, name, chosen, qrels)
         known = [m for m in map(known_metric, names) if m is not None]
+        if rules.is_imported and (judged_only or all_relevant):
+            raise UsageError(
+                "judged_only and all_relevant: need metrics that are computed here, not imported values"
+            )
         if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
             what_if.put_judged_only(con, known, rules, asked)
+        bases_ = against or chosen[:1]
+        if sort is not None:
+            chosen = _best_first(con, name, chosen, names, sort, rules)
         found = gather(con, name, chosen, names, rules)
-        pairs = pairs_of(chosen, against or chosen[:1], all_pairs=all_pairs)
+        pairs = pairs_of(chosen, bases_, all_pairs=all_pairs)
         rows = compare_pairs(con, found, pairs, how, on_step)
-        shares = _judged(con, known, rules, asked) if judged and as_of is None else {}
+        judged = judged and as_of is None and not rules.is_imported
+        shares = _judged(con, known, rules, asked) if judged else {}
         supposed = what_if.all_relevant(con, known, rules, asked) if all_relevant else {}
         made = compared(
             con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only
@@ -127,6 +137,32 @@ def compare(
         notes=(*made.notes, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
     )
+
+
+def _best_first(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    runs: Sequence[str],
+    metrics: Sequence[str],
+    sort: str,
+    rules: Protocol,
+) -> list[str]:
+    """Return the runs in the order of a metric that they are compared by, best first."""
+    by = stored_metrics.one_name(con, [dataset], sort, rules)
+    if by not in metrics:
+        raise UsageError(
+            f"{sort}: runs are sorted by a metric that is compared: {listing(metrics)}"
+        )
+    rows = con.execute(
+        "select run, value from run_scores where is_current and dataset = $dataset "
+        "and protocol = $protocol and metric = $metric",
+        {"dataset": dataset, "protocol": rules.name, "metric": by},
+    ).fetchall()
+    sign = -1 if stored_metrics.direction(con, [dataset], by, rules) != "lower" else 1
+    key = {
+        run: round(sign * value, stored_metrics.DIGITS) for run, value in rows if value is not None
+    }
+    return sorted(runs, key=lambda run: key.get(run, float("inf")))
 
 
 def _hypotheses(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -209,7 +245,7 @@ def compared(
     ]
     return Compared(
         values=relation(con, values, VALUES, "compared_values"),
-        pairs=relation(con, rows, PAIRS, "compared_pairs"),
+        pairs=relation(con, rows, {**PAIRS, **(POWERS if how.power else {})}, "compared_pairs"),
         dataset=dataset,
         runs=tuple(found.runs),
         metrics=tuple(found.metrics),
@@ -266,17 +302,61 @@ def _in_whole(found: Gathered) -> Iterator[str]:
             )
 
 
+def _variances(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say of each metric what the analysis of variance found, from which its tests follow."""
+    found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
+    for metric, one in found.items():
+        ratio, p = one["variance_ratio"], one["p_of_runs"]
+        told = "" if ratio is None else f"; F = {ratio:.4g}, p {significance.equal_or_below(p)}"
+        yield (
+            f"{metric}: two-way ANOVA of {one['num_runs']:,} runs and {one['num_queries']:,} queries: "
+            f"mean squared error {one['mean_square']:.5g}, {one['degrees']:,} degrees of freedom"
+            f"{told}; d: differences by the square root of this error"
+        )
+
+
 def _caption(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> str:
     """Say how many queries were compared by which test, and what its p is corrected for."""
     sizes = sorted({row["queries"] for row in rows})
     queries = _spread(sizes, "query")
     tested = Counter(row["metric"] for row in rows if row["p"] is not None)
+    pairs = sorted(set(tested.values()))
+    of, each = "", " of each metric" if len(found.metrics) > 1 else ""
     if how.family == "all":
-        family = f"{counted(sum(tested.values()), 'pair')} of all metrics"
-    else:
-        family = _spread(sorted(set(tested.values())), "pair")
-        family += " of each metric" if len(found.metrics) > 1 else ""
-    return f"{queries}; {how}, {how.over(family)}, alpha {how.alpha:g}; {how.interval_in_words}"
+        pairs, of, each = [sum(tested.values())], " of all metrics", ""
+    corrected = how.over(_spread(pairs, "pair") + of + each)
+    if how.corrected_by != "none" and (not pairs or pairs[-1] < 2):
+        corrected = f"one pair{each}, so nothing to correct" if any(pairs) else "no pair to test"
+    return f"{queries}; {how}, {corrected}, alpha {how.alpha:g}; {how.interval_in_words}"
+
+
+def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
+    """Say where no p could be below alpha, whatever the differences, as the queries are too few.
+
+    With n queries that differ, the least p of the sign test and of all choices of signs is 2 to the
+    power of 1 - n, and that of B random choices 1 / (1 + B).
+    """
+    families: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+    for row in rows:
+        chance = row.get("chance")
+        if chance is not None and not chance.is_exact:
+            least = 1 / (1 + chance.permutations), "resamples"
+        elif chance is not None or how.test == "sign":
+            least = min(1.0, 2.0 ** (1 - row["wins"] - row["losses"])), "queries"
+        else:
+            continue
+        families["" if how.family == "all" else row["metric"]].append(least)
+    told = []
+    for metric, attainable in families.items():
+        p, which = min(attainable)
+        times = len(attainable) if how.corrected_by in ("holm", "bonferroni") else 1
+        if times * p >= how.alpha:
+            corrected = "" if times == 1 else " after the correction"
+            told.append(
+                f"{metric or 'all metrics'}: cannot be resolved with these {which}: no p can be below "
+                f"{significance.probability(min(1.0, times * p))}{corrected}, and alpha is {how.alpha:g}"
+            )
+    return told
 
 
 def _spread(sizes: Sequence[int], noun: str) -> str:
@@ -300,20 +380,24 @@ def _notes(
     errors = [chance.standard_error for chance in chances]
     if any(errors):
         notes.append(f"standard error of p: at most {max(errors):.1g}")
+    notes += _variances(rows)
     exact = sum(chance.is_exact for chance in chances)
     if exact:
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
         notes.append(f"{of} exact: every choice of signs was tried")
+    notes += _unresolved(found, rows, how)
+    if how.power:
+        notes.append(how.power_in_words)
     undefined = len(rows) - tested
     if undefined:
         why = (
             "no query differs, or fewer than two queries have values of both; the correction leaves "
             "them out"
         )
-        if how.test == "tukey":
+        if how.test in significance.OVER_ALL_PAIRS:
             why = "no query has values of all runs"
         notes.append(f"p is undefined for {undefined} of {len(rows)}: {why}")
-    if how.test == "tukey":
+    if how.test in significance.OVER_ALL_PAIRS:
         notes += _in_whole(found)
     if found.silent:
         told = [f"{run} {silent:,} of {judged:,}" for run, (silent, judged) in found.silent.items()]

@@ -10,9 +10,10 @@ import duckdb
 from warehouse.analyze import datasets
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, none_yet
+from warehouse.evaluate import candidates, requirements, what_if
 from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
-from warehouse.evaluate.stored_runs import Job
+from warehouse.evaluate.stored_runs import Job, Outcome
 from warehouse.metrics import curves, protocols
 from warehouse.metrics.curves import Curve
 from warehouse.metrics.notation import Metric
@@ -29,7 +30,8 @@ class Trace:
     `relation` has the columns `run, position, x, y`, and `queries`, the number of queries with a
     point, if not every query has a point at every x. `areas` are the areas under the curves by run,
     if they have a meaning; `goodness` is what runs are compared by. `computed` counts newly
-    computed curves. `notes` are sentences for people.
+    computed curves, `stale` those of them that an older formula had given, and `is_stored` says
+    whether they were stored. `notes` are sentences for people.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -43,6 +45,7 @@ class Trace:
     goodness: dict[str, float]
     computed: int = 0
     stale: int = 0
+    is_stored: bool = False
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -77,6 +80,7 @@ def curve(
     *,
     runs: str | Iterable[str],
     query: str | None,
+    store: bool,
     protocol: str,
     on_curve: Callable[[str], None] | None,
 ) -> Trace:
@@ -84,12 +88,20 @@ def curve(
     rules = protocols.get(protocol)
     metric = curves.parse(curve, defaults=rules.defaults())
     names = list(dict.fromkeys(check_names("runs", runs)))
+    done: Outcome | None = None
+    if store:
+        with file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+        done = compute(file, [Job(plan([metric], rules))], dataset, names, on_metric=on_curve)
     with file.read() as con:
         dataset = datasets.chosen(con, dataset)
-    done = compute(file, [Job(plan([metric], rules))], dataset, names, on_metric=on_curve)
-    if dataset in done.without_qrels:
-        raise UsageError(none_yet("qrels", dataset))
-    with file.read() as con:
+        if done is None:
+            asked = candidates.find(con, dataset, names)
+            done = what_if.put_curve(con, metric, rules, asked, on_curve)
+        if dataset in done.without_qrels:
+            raise UsageError(none_yet("qrels", dataset))
+        if dataset in done.unfit:
+            raise UsageError(requirements.unfit(dataset, done.unfit[dataset]))
         if not names:
             rows = con.execute(
                 "select distinct run from curve_points where is_current and dataset = $dataset "
@@ -98,7 +110,7 @@ def curve(
             ).fetchall()
             names = [str(row[0]) for row in rows]
         found = stored_curve(con, metric, dataset, names, rules, query)
-    return replace(found, computed=done.computed, stale=done.stale)
+    return replace(found, computed=done.computed, stale=done.stale, is_stored=store)
 
 
 def stored_curve(

@@ -16,6 +16,7 @@ from warehouse.errors import (
     command,
     counted,
     listing,
+    option,
 )
 from warehouse.metrics.notation import Asked, Metrics
 from warehouse.metrics.protocols import Protocol
@@ -28,8 +29,9 @@ class Timeline:
     """The values of a metric over time.
 
     `relation` has the columns `run_at, run, version, system, value, best_so_far, is_record, gain`.
-    `notes` are sentences on what is left out, and how to get it; `labels` has the name that the
-    metric was asked for by.
+    `red` are the versions of runs of which a gate fired, unless they were accepted. `notes` are
+    sentences on what is left out, and how to get it; `labels` has the name that the metric was asked
+    for by.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -40,6 +42,7 @@ class Timeline:
     qrels_version: int
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    red: frozenset[tuple[str, int]] = frozenset()
 
 
 def history(
@@ -103,8 +106,12 @@ def _timeline(
     relation = keep(con, render("analyses/history", direction=direction), asked)
     evaluate = None
     if wanted.as_of is None:
-        evaluate = command(
-            "evaluate", dataset, metrics=[name], qrels=wanted.qrels, protocol=protocol.name
+        evaluate = (
+            stored_metrics.evaluate_command(con, dataset, [name], protocol)
+            if protocol.is_imported
+            else command(
+                "evaluate", dataset, metrics=[name], qrels=wanted.qrels, protocol=protocol.name
+            )
         )
     left_out = con.execute(render("analyses/history_left_out"), asked).fetchall()
     notes = tuple(_left_out(*row, against=qrels_version, evaluate=evaluate) for row in left_out)
@@ -112,7 +119,11 @@ def _timeline(
     if older:
         have = "has its value" if older == 1 else "have their values"
         notes += (f"{counted(older, 'version')} {have} by an older formula than the others",)
-    return Timeline(relation, name, dataset, protocol.name, direction, qrels_version, notes)
+    red = con.execute(render("analyses/history_red"), asked | {"as_of": wanted.as_of}).fetchall()
+    return Timeline(
+        relation, name, dataset, protocol.name, direction, qrels_version, notes,
+        red=frozenset((str(run), int(version)) for run, version in red),
+    )  # fmt: skip
 
 
 def _left_out(
@@ -120,7 +131,7 @@ def _left_out(
 ) -> str:
     """Return the sentence on versions of runs whose `last` value is against other qrels."""
     which = "current version" if is_current else "replaced version"
-    ways = [] if last is None else [f"against version {last} see --qrels {last}"]
+    ways = [] if last is None else [f"against version {last} see {option('qrels', last)}"]
     ways += [evaluate] if is_current and evaluate is not None else []
     told = f"{counted(number, which)} left out, without a value against qrels version {against}"
     return f"{told}: {'; '.join(ways)}" if ways else told

@@ -51,8 +51,12 @@ def leaderboard(
     with past.put(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
-        if (ci or ties or ranks) and (len(datasets) > 1 or slice is not None):
+        if (ci or ties) and len(datasets) > 1:
+            raise UsageError("ci and ties: need one dataset, and no slice")
+        if (ci or ties or ranks) and slice is not None:
             raise UsageError("ci, ties and ranks: need one dataset, and no slice")
+        if ranks and not 0 < alpha < 1:
+            raise UsageError(f"alpha lies between 0 and 1, not {alpha}")
         if len(datasets) > 1 and slice is not None:
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
         names, order = _names(con, datasets, metrics, sort, rules)
@@ -86,13 +90,23 @@ def leaderboard(
                     found = board_intervals.with_intervals(con, found, rules, alpha)
         else:
             found = across_datasets.of_datasets(
-                con, datasets, names, rules, weights=weights, by=by, each=each, sort=order, top=top
+                con,
+                datasets,
+                names,
+                rules,
+                weights=weights,
+                by=by,
+                each=each,
+                sort=order,
+                top=top,
+                ranks=ranks,
+                alpha=alpha,
             )
     told = stored_metrics.computed_notes(
         datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
     )
     return replace(
-        found, notes=(*found.notes, *told, *gone), computed=frozenset(made),
+        found, told=(*told, *gone), computed=frozenset(made),
         labels=stored_metrics.labels(metrics, rules),
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from warehouse.analyze.compare import PAIRS, Compared
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError
+from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
 from warehouse.store.clock import Clock
@@ -39,7 +40,7 @@ def keep(connection: sa.Connection, found: Compared) -> int:
             correction=how.corrected_by,
             family=how.family,
             alpha=how.alpha,
-            interval=how.interval,
+            interval=how.interval_by,
             resamples=how.resamples if how.is_resampled else None,
             seed=how.seed if how.is_resampled else None,
             compared_at=Clock(con).now(),
@@ -47,7 +48,8 @@ def keep(connection: sa.Connection, found: Compared) -> int:
             engine_version=duckdb.__version__,
         )
     )
-    pairs = dict(zip(PAIRS, zip(*found.pairs.fetchall(), strict=True), strict=True))
+    rows = found.pairs.project(", ".join(map(ident, PAIRS))).fetchall()
+    pairs = dict(zip(PAIRS, zip(*rows, strict=True), strict=True))
     columns = {"base_id": "integer", "run_id": "integer"} | {
         name: kind for name, kind in PAIRS.items() if name not in ("base", "run")
     }

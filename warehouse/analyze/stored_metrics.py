@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -125,7 +126,7 @@ def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
 def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
     """Return a protocol; if it is gone but has values here, return the order used for them."""
     try:
-        return protocols.get(name)
+        return protocols.of_values(name)
     except UsageError:
         rows = con.execute(
             "select ordering from evaluation join hit_set using (run_id, qrels_id) "
@@ -142,6 +143,8 @@ def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
 
 def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
     """Return those names of stored values that no longer exist."""
+    if protocols.is_imported(protocol):
+        return []
     gone = [] if protocol in protocols.catalogue() else [f"protocol {protocol}"]
     return [*gone, *(name for name in metrics if known_metric(name) is None)]
 
@@ -159,6 +162,9 @@ def names(
     it any more.
     """
     words = split(check_several("metrics", asked))
+    if protocol.is_imported:
+        # they are called what the other program called them
+        return list(dict.fromkeys(map(str, words)))
     if not words:
         return _of_project(con, datasets, protocol)
     stored = {name for dataset in datasets for name in _with_values(con, dataset, protocol)}
@@ -202,6 +208,8 @@ def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
 
     Those that nobody asked for have the project's own names, if there are any.
     """
+    if protocol.is_imported:
+        return {}
     words = check_several("metrics", asked) or [*project.current().aliases]
     return notation.labels(*words, defaults=protocol.defaults())
 
@@ -229,6 +237,8 @@ def with_missing(
     against others, or else the usual ones. What is gone, as the runs that were forgotten since, has
     no values.
     """
+    if protocol.is_imported:
+        return {}
     wanted = list(names)
     if not wanted and not any(_has_values(con, dataset, protocol) for dataset in datasets):
         rows = con.execute(
@@ -317,6 +327,8 @@ def chosen(
     found = evaluated_metrics(con, dataset, protocol, slice)
     absent = [name for name in metrics if name not in found]
     if absent:
+        if protocol.is_imported and (near := nearest(absent[0], found)):
+            raise UsageError(f"{dataset}: {absent[0]}: nothing of that name is imported{near}")
         raise UsageError(
             f"{dataset}: no values of {', '.join(absent)}{_by(slice)} under protocol "
             f"{protocol.name} yet: {evaluate_command(con, dataset, absent, protocol, slice)}"
@@ -350,7 +362,11 @@ def evaluate_command(
     protocol: Protocol,
     slice: str | None = None,
 ) -> str:
-    """Return the command that computes some metrics of a dataset."""
+    """Return the command that computes some metrics of a dataset, or imports them."""
+    if protocol.is_imported:
+        _, _, judge = protocol.name.partition(":")
+        words = ["ingest", "scores", "FILE", *(["--judge", judge] if judge else [])]
+        return command(shlex.join(words), dataset)
     how = command("evaluate", dataset, metrics=metrics, slice=slice, protocol=protocol.name)
     return how + _preferences(con, dataset)
 

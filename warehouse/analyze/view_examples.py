@@ -27,6 +27,8 @@ EXAMPLES: dict[str, str] = {
     "from gate_results where is_red and is_current order by all",
     "fused_runs": "select run, method, source, source_version, weight from fused_runs "
     "where is_current order by run, position",
+    "imported_scores": "select run, metric, value, judge, source from imported_scores "
+    "where is_current order by all",
     "slice_scores": "select slice, part, run, value from slice_scores "
     "where metric = 'nDCG@10' and is_current order by all",
     "slice_query_scores": "select slice, part, run, count(*) as queries from slice_query_scores "

@@ -210,6 +210,37 @@ Names = Annotated[
 Places = Annotated[
     int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")
 ]
+# How a table of a paper is laid out.
+ShownColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME,NAME",
+        help="Show only these columns, in this order, as in run,nDCG@10.",
+    ),
+]
+Label = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        metavar="RUN=NAME",
+        help="Show this name in place of a run's, as in tasb='TAS-B (ours)'; repeatable.",
+    ),
+]
+Percent = Annotated[
+    bool,
+    typer.Option("--percent", help="Show values of metrics between -1 and 1 times 100."),
+]
+LaidOutPlaces = Annotated[
+    int | None,
+    typer.Option(
+        "--places",
+        min=0,
+        max=17,
+        show_default="4; in percent 2",
+        help="Digits after the point in tables.",
+    ),
+]
 MemoryLimit = Annotated[
     str | None,
     typer.Option(

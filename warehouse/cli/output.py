@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import UsageError, counted, is_utf8, visible
-from warehouse.report import file_replacement, formats, screens
+from warehouse.report import file_replacement, formats, pictures, screens
 from warehouse.report.result import Result
 from warehouse.report.screens import Screen
 from warehouse.sql_text.quoting import ident, literal
@@ -60,6 +60,8 @@ def choose_format(
         format = named if named in known else "table"
     if formats.check(format, known) == "parquet":
         parquet_file(output)
+    elif format in pictures.FORMATS:
+        pictures.check(format, output)
     if safe and format not in formats.SAFE:
         raise UsageError(f"--safe-csv is for -f csv and -f tsv, not for {format}")
     return formats.SAFE[format] if safe else format
@@ -143,7 +145,7 @@ def show(
     format: str,
     output: Path | None,
     *,
-    places: int = 4,
+    places: int | None = None,
     wide: bool = False,
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
@@ -153,15 +155,19 @@ def show(
     A table on a terminal fits it, unless it is to be `wide`.
     """
     result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
-    screen = screen_for(format, output, places=places, wide=wide)
+    digits = result.places if places is None else places
+    screen = screen_for(format, output, places=digits, wide=wide)
     if screen is not None:
         _to_stdout(screen.visible(result.on(screen)))
     elif format == "parquet":
         with new_file(parquet_file(output)) as path:
+            result.write(path, format, digits)
+    elif output is not None and format in pictures.FORMATS:
+        with new_file(output) as path:
             result.write(path, format)
     else:
-        emit(result.document(format, places), output, format)
-    for note in result.told(places):
+        emit(result.document(format, digits), output, format)
+    for note in result.told(digits):
         say(note, screen)
     if screen is not None and screen.told():
         say(screen.told(), screen)

@@ -105,6 +105,7 @@ class Gate(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    sequential: bool = False
     min: float | None = None
     max: float | None = None
     protocol: str = ""
@@ -158,6 +159,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     ) = None
     settle: str | int | float = "2s"
     publish: Text | None = None
+    lake: Text | None = None
     report: Text | None = None
     on_fire: Text | None = None
     aliases: dict[str, Text] = {}
@@ -170,7 +172,8 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
 
 
 _ABOVE = dict.fromkeys(
-    ("database", "settle", "publish", "report", "on_fire"), "the lines above the first table"
+    ("database", "settle", "publish", "lake", "report", "on_fire"),
+    "the lines above the first table",
 )
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")
 # By struct, the tables that have keys which are looked for in it.

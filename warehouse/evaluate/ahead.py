@@ -8,6 +8,7 @@ nothing that it depends on has changed meanwhile.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -19,6 +20,7 @@ from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import Plan
 from warehouse.sql_text.templates import render
 from warehouse.store import database
+from warehouse.store.clock import Clock
 from warehouse.store.file import Staging
 
 # The most predictions of the runs whose hits are copied at one time.
@@ -78,8 +80,9 @@ class Ahead(Place):
         self._runs, self._state = runs, _state(con, runs)
         ids = sorted({run.run_id for run in runs})
         con.execute(render("statements/ahead", file=database.ALIAS, runs=ids))
+        # new ones are numbered after the file's last, also if that is of other runs
         ((self._last_id,),) = con.execute(
-            "select coalesce(max(evaluation_id), 0) from evaluation"
+            f"select coalesce(max(evaluation_id), 0) from {database.ALIAS}.store.evaluation"
         ).fetchall()
 
     def batches(self, work: Plan, group: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
@@ -120,9 +123,10 @@ class Ahead(Place):
         for table in _COPIES:
             con.execute(f"drop table if exists temp.{table}")
 
-    def store(self, at: Any) -> None:
-        """Store the values as of a moment, in the caller's transaction that has checked the file."""
+    def store(self) -> dt.datetime:
+        """Store the values in the caller's transaction that has checked the file; return its time."""
         con = self._staging.con
+        at = Clock(con).now()
         ((last,),) = con.execute(
             "select coalesce(max(evaluation_id), 0) from store.evaluation"
         ).fetchall()
@@ -138,6 +142,8 @@ class Ahead(Place):
             )
         for table in ("hit", "hit_set"):
             con.execute(f"insert into store.{table} by name from temp.new_{table}")
+        self._runs = ()  # their state is another now
+        return at
 
 
 def _state(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> list[Any]:

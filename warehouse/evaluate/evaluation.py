@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+
+import duckdb
 
 from warehouse.config.project import request
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, check_at_least, check_names, check_several
 from warehouse.evaluate import candidates, requirements, stored_runs
-from warehouse.evaluate.ahead import Ahead, ChangedError
+from warehouse.evaluate.ahead import BATCH_COPIED, Ahead, ChangedError
+from warehouse.evaluate.candidates import Candidate, in_batches
+from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.status import due
 from warehouse.evaluate.stored_runs import Job, Outcome
@@ -21,6 +25,8 @@ from warehouse.store.file import Staging, WarehouseFile
 
 # How often values are computed ahead before they are computed while nobody else can write.
 _TRIES = 2
+# The most runs whose values are computed and stored together: memory does not grow with their number.
+WINDOW = 1_000
 
 
 @request()
@@ -64,56 +70,110 @@ def compute(
 ) -> Outcome:
     """Compute what is missing or stale for some jobs.
 
-    The values are computed ahead, and the file is opened for writing to store them. If what they
-    depend on has changed by then, they are computed anew, at last while it is open. Values of the
-    parts of a slice always are, because its members may depend on those of the whole.
+    The values of a window of runs are computed ahead, and the file is opened for writing to store
+    them: memory does not grow with the number of runs, and nobody else who writes waits long. If what
+    they depend on has changed by then, they are computed anew, at last while the file is open. Values
+    of the parts of a slice always are, because its members may depend on those of the whole.
     """
+    work = _Work(jobs, dataset, runs, qrels, dry_run, on_metric)
     with file.staging() as staging:
         for _ in range(_TRIES):
             with suppress(ChangedError):
-                return _ahead(staging, jobs, dataset, runs, qrels, dry_run, on_metric)
+                return _ahead(staging, work)
         with staging.transaction() as con:
-            asked = candidates.find(con, dataset, runs, qrels)
+            asked = work.candidates(con)
             possible, looked = stored_runs.look(con, jobs, asked)
-            found = Outcome(left_out=looked.left_out, at=Clock(con).now())
+            found, before = work.found, work.stored_of(asked)
+            found.left_out, found.at = looked.left_out, Clock(con).now()
             for job in possible:
-                stored_runs.evaluate(con, job, asked, on_metric=on_metric, outcome=found)
+                work.evaluate(con, job, asked, found)
+            found.up_to_date -= before
     return found
 
 
-def _ahead(
-    staging: Staging,
-    jobs: Sequence[Job],
-    dataset: str | None,
-    runs: Sequence[str],
-    qrels: int | None,
-    dry_run: bool,
-    on_metric: Callable[[str], None] | None,
-) -> Outcome:
-    """Compute values ahead, then store them, and those of parts. Raises ChangedError."""
+@dataclass
+class _Work:
+    """One call of `compute`: what it was asked for, and what it has computed and stored."""
+
+    jobs: Sequence[Job]
+    dataset: str | None
+    runs: Sequence[str]
+    qrels: int | None
+    dry_run: bool
+    on_metric: Callable[[str], None] | None
+    found: Outcome = field(default_factory=Outcome)
+
+    def candidates(self, con: duckdb.DuckDBPyConnection) -> list[Candidate]:
+        """Return the runs to evaluate."""
+        return candidates.find(con, self.dataset, self.runs, self.qrels)
+
+    def stored_of(self, asked: Sequence[Candidate]) -> int:
+        """Return how many values of these runs have been computed and stored so far."""
+        names = {(run.dataset, run.run) for run in asked}
+        return sum((dataset, run) in names for dataset, run, *_ in self.found.details)
+
+    def evaluate(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        job: Job,
+        asked: Sequence[Candidate],
+        outcome: Outcome,
+        place: Place | None = None,
+    ) -> None:
+        """Do a job for some runs."""
+        stored_runs.evaluate(
+            con, job, asked, on_metric=self.on_metric, outcome=outcome, place=place
+        )
+
+
+def _ahead(staging: Staging, work: _Work) -> Outcome:
+    """Compute values ahead and store them, then those of parts. Raises ChangedError."""
+    con, found = staging.con, work.found
     with Ahead(staging) as ahead:
-        con = staging.con
-        asked = candidates.find(con, dataset, runs, qrels)
-        possible, found = stored_runs.look(con, jobs, asked)
-        if dataset in found.unfit:
-            raise UsageError(requirements.unfit(dataset, found.unfit[dataset]))
-        if dry_run or not found.computed:
-            return found
-        found = Outcome(left_out=found.left_out)
-        ahead.begin(asked)
+        asked = work.candidates(con)
+        possible, looked = stored_runs.look(con, work.jobs, asked)
+        if work.dataset in looked.unfit:
+            raise UsageError(requirements.unfit(work.dataset, looked.unfit[work.dataset]))
+        if work.dry_run or not (looked.computed or found.computed):
+            return looked
+        found.left_out = looked.left_out
+        up_to_date = looked.up_to_date - work.stored_of(asked)
+        windows, done = _windows(asked, looked), Outcome()
+        for number, window in enumerate(windows):
+            if number:
+                with staging.transaction():
+                    _store(ahead, done, found)
+                ahead.open()
+                if work.candidates(con) != asked:
+                    raise ChangedError
+            done = Outcome()
+            ahead.begin(window)
+            for job in possible:
+                if job.whole:
+                    work.evaluate(con, replace(job, by=()), window, done, ahead)
+            ahead.end()
+    with staging.transaction():
+        if windows:
+            _store(ahead, done, found)
         for job in possible:
-            if job.whole:
-                stored_runs.evaluate(
-                    con, replace(job, by=()), asked,
-                    on_metric=on_metric, outcome=found, place=ahead,
-                )  # fmt: skip
-        ahead.end()
-    with staging.transaction() as con:
-        ahead.check()
-        found.at = Clock(con).now()
-        ahead.store(found.at)
-        for job in possible:
-            stored_runs.evaluate(
-                con, replace(job, whole=False), asked, on_metric=on_metric, outcome=found
-            )
+            work.evaluate(con, replace(job, whole=False), asked, found)
+    found.up_to_date = up_to_date
     return found
+
+
+def _windows(asked: Sequence[Candidate], looked: Outcome) -> list[list[Candidate]]:
+    """Divide the runs that lack values into those whose values are computed and stored together."""
+    lacking = {(dataset, run) for dataset, run, *_ in looked.details}
+    due = [run for run in asked if (run.dataset, run.run) in lacking]
+    return [
+        batch[first : first + WINDOW]
+        for batch in in_batches(due, BATCH_COPIED)
+        for first in range(0, len(batch), WINDOW)
+    ]
+
+
+def _store(ahead: Ahead, done: Outcome, found: Outcome) -> None:
+    """Store what was computed ahead, in the caller's transaction. Raises ChangedError."""
+    ahead.check()
+    done.at = ahead.store()
+    found.add(done)

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, option
 from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
@@ -19,6 +19,10 @@ from warehouse.readers.checks import walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
+
+
+class NothingInCommonError(InputError):
+    """A run that answers queries, but none that is judged."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def read_truth(
     scope = Scope(con)
     kind = readers.qrels_kind(format, iterations=iterations)
     names = scope_attributes(con, attributes, normalise=normalise)
-    lacking = requirements.lacking(work, training is not None, names, requirements.OF_FILES)
+    lacking = requirements.lacking(work, training is not None, names, requirements.of_files())
     if lacking:
         raise UsageError("\n".join(lacking))
     read_training = None
@@ -131,14 +135,16 @@ def read_truth(
     how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
         if iterations:
-            raise UsageError("--global: one set of documents has no iterations")
+            raise UsageError(f"{option('global')}: one set of documents has no iterations")
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
         read = stage_everywhere(con, qrels, columns=shared, **how)
         asked = None if queries is None else stage_queries(con, queries)[0]
         of_run = asked or "select query_id from staged"
         return Truth(read, read_training, rows="expanded_qrels", queries=of_run)
     if queries is not None:
-        raise UsageError("--queries: goes with --global, for judgments that name no query")
+        raise UsageError(
+            f"{option('queries', None)} goes with {option('global')}, for judgments that name no query"
+        )
     read = readers.stage(con, qrels, kind, columns=columns, hashed=False, shared=True, **how)
     _, others = requirements.fitting(work, read.kind)
     if others:
@@ -273,7 +279,7 @@ def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:
 def check_answered(source: str, counts: Counts, truth: Truth) -> None:
     """Refuse a run that answers queries, but none that is judged."""
     if counts.num_answered == 0 and counts.num_unjudged_queries > 0:
-        raise InputError(
+        raise NothingInCommonError(
             f"{source}: no query of the run is judged in {truth.qrels.source}; "
             "do the two belong together, and are the query ids written the same way?"
         )

@@ -181,6 +181,10 @@ class Plan:
         self.add(metric)
         return self.read[str(metric)].needs
 
+    def follows_source(self, metric: Metric) -> bool:
+        """Whether equal scores count in the order of the source, by the protocol or by the metric."""
+        return "input" in (self.protocol.ties, metric.row_params.get("ties"))
+
     def attributes_of(self, metric: Metric) -> list[str]:
         """Return the attributes of the documents that a metric reads."""
         if "attributes" not in self.needs_of(metric):

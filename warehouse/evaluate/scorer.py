@@ -146,9 +146,33 @@ def scorer(
     )
     if any(isinstance(line, notation.Relstring) for line in asked.lines):
         raise UsageError("relstring: is no metric; a scorer computes metrics only")
+    return prepare(
+        asked, qrels, lower_is_better=lower_is_better, qrels_format=qrels_format,
+        run_format=run_format, columns=columns, attributes=attributes, relevance=relevance,
+        normalise=normalise, iterations=iterations, training=training,
+        resources=database.Resources(memory_limit, threads),
+    )  # fmt: skip
+
+
+def prepare(
+    asked: Asked,
+    qrels: object,
+    *,
+    lower_is_better: bool = False,
+    qrels_format: str | None = None,
+    run_format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    attributes: object = (),
+    relevance: str | None = None,
+    normalise: str | None = None,
+    iterations: bool = False,
+    training: object = None,
+    resources: database.Resources | None = None,
+) -> Scorer:
+    """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
     columns_of = readers.columns_of(columns, of_qrels, "run")
-    con = remembering(database.scratch(database.Resources(memory_limit, threads)))
+    con = remembering(database.scratch(resources or database.Resources()))
     try:
         truth = files.read_truth(
             con, qrels, asked.work,

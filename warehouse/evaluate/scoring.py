@@ -93,13 +93,18 @@ def ask(
     complete: bool,
     judged_only: bool,
     depth: int | None,
+    list_silent: bool = False,
 ) -> Asked:
-    """Return what metrics are, under a protocol whose rules may be changed."""
+    """Return what metrics are, under a protocol whose rules may be changed.
+
+    With `list_silent`, a query that the run does not have is listed, whatever the protocol says.
+    """
     rules = protocols.get(protocol)
     rules = replace(
         rules,
         queries="judged" if complete else rules.queries,
         judged_only=judged_only or rules.judged_only,
+        list_silent=list_silent or rules.list_silent,
         depth=rules.depth if depth is None else depth,
     )
     lines = notation.lines(*check_several("metrics", metrics), defaults=rules.defaults(level))

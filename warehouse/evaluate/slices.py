@@ -116,11 +116,8 @@ def resolve(
     )  # fmt: skip
     rows = partial(render, "slices/rows", expression=text, alias=alias, rest=REST)
     family = _family(con, text, alias)
-    try:
-        with in_words():
-            con.execute(rows(table="slice_row", family=family))
-    except duckdb.Error as error:
-        raise UsageError(f"slice {given}: {expressions.words(error)}") from error
+    with expressions.errors_of(f"slice {given}"), in_words():
+        con.execute(rows(table="slice_row", family=family))
     ((content, num_parts, all_in_rest),) = con.execute(
         render("slices/contents", rest=REST)
     ).fetchall()
@@ -182,7 +179,7 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
         told = f"; it has {listing(sorted([*stored, *columns]))}"
         raise UsageError(
             f"slice {name}: dataset {dataset} has no slice or attribute of that name{hint or told}; "
-            f'define one: --slice "{name} = EXPRESSION"'
+            f'define one, as in "{name} = EXPRESSION"'
         )
     return name, ident(name)
 

@@ -227,7 +227,8 @@ def _of_protocol(
             predictions = sum(asked[run].num_predictions for run in needed)
             row = (dataset, state, name, rules.name, len(runs), predictions, listing(runs, 4))
             rows.append(row)
-            verb = "evaluate" if metric.definition.kind == "metric" else shlex.join(["curve", name])
+            is_curve = metric.definition.kind == "curve"
+            verb = shlex.join(["curve", name, "--store"]) if is_curve else "evaluate"
             commands[command(verb, dataset, protocol=rules.name)] = None
     return rows, up_to_date, sum(asked[run].num_predictions for run in read)
 

@@ -43,7 +43,8 @@ class Job:
 class Outcome:
     """What an evaluation did or, as a dry run, would do.
 
-    All of it has the same time `at`, so that a board as of some moment never has only a part of it.
+    The values of a window of runs have the same time `at`, here that of the last one, so that a board
+    as of some moment never has a run by half.
     `unfit` has, by dataset, the metrics left out because its qrels cannot give them. `slices` has a
     line about each slice, `left_out` one about each slice that has changed. `without_hits` are the
     runs whose hits were made and that have no judged document.
@@ -60,6 +61,19 @@ class Outcome:
     slices: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+
+    def add(self, other: Outcome) -> None:
+        """Add what was done for other runs, later."""
+        self.computed += other.computed
+        self.stale += other.stale
+        self.up_to_date += other.up_to_date
+        self.new_hit_sets += other.new_hit_sets
+        self.without_hits += other.without_hits
+        self.details += other.details
+        self.without_qrels += [one for one in other.without_qrels if one not in self.without_qrels]
+        self.unfit |= other.unfit
+        self.slices += other.slices
+        self.at = other.at
 
     @property
     def runs(self) -> int:
@@ -254,7 +268,8 @@ class _Evaluation:
         self.con.execute(
             render(
                 "statements/evaluations",
-                follows_source=work.protocol.ties == "input",
+                protocol_follows=work.protocol.ties == "input",
+                following=[str(m) for m in work.queries if work.follows_source(m)],
                 ordering=work.protocol.ordering,
             ),
             {

@@ -33,6 +33,8 @@ from warehouse.store.database import keep
 
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
+ELSEWHERE = "of runs that are elsewhere: this file was made from a lake"
+IMPORTED = "computed by another program"
 OTHERWISE = "of a slice that has other members now, or that can no longer be made"
 # The long tables, each with the id by which its rows are ordered, and how many rows are checked at
 # a time: memory is bounded.
@@ -101,14 +103,17 @@ def verify(
     """Recompute all stored evaluations, or a sample, and look for impossible rows."""
     rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
     every = [_Stored(*row) for row in rows]
-    problems = _problems(con, on_group)
+    is_collected = (database.replica_of(con) or "").startswith(database.LAKE)
+    problems = _problems(con, is_collected, on_group)
     if sample is None:
         for path in _changed_files(con):
             told = f"{path}: has other content than was loaded, with the same size and time"
             con.execute(f"insert into {problems} values ('source_file', $told, 1)", {"told": told})
     skipped: dict[str, int] = defaultdict(int)
     fitting: list[_Stored] = []
-    for group in _by(every, lambda one: one.group).values():
+    if is_collected and every:
+        skipped[ELSEWHERE] = len(every)
+    for group in () if is_collected else _by(every, lambda one: one.group).values():
         known, others = _computable(con, group)
         fitting += known
         for reason, number in others.items():
@@ -146,9 +151,16 @@ def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[obje
     return groups
 
 
-def _problems(con: duckdb.DuckDBPyConnection, on_step: Callable[[str], None] | None) -> str:
-    """Keep what the checks of stored rows find; return the table's name."""
+def _problems(
+    con: duckdb.DuckDBPyConnection, is_collected: bool, on_step: Callable[[str], None] | None
+) -> str:
+    """Keep what the checks of stored rows find; return the table's name.
+
+    A file that was collected from a lake has nothing of what was loaded.
+    """
     checks = [name for name in templates.names_in("checks") if name.startswith("stored_")]
+    if is_collected:
+        checks.remove("stored_contents")
     sql = "\nunion all\n".join(f"(\n{render(f'checks/{name}')}\n)" for name in checks)
     keep(con, sql, name="problems")
     found = "temp.main.problems"
@@ -194,6 +206,8 @@ def _computable(
 ) -> tuple[list[_Stored], dict[str, int]]:
     """Return a group's evaluations that are still computed in the same way, and count the others."""
     first, others = group[0], {GONE: 0, STALE: 0}
+    if first.fingerprint == protocols.IMPORTED:
+        return [], {IMPORTED: len(group)}
     rules = _rules(first.protocol)
     if rules is None:
         return [], {GONE: len(group)}

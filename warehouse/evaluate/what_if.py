@@ -6,7 +6,8 @@ This is the usual evaluation, run on empty tables in place of the file's own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import duckdb
@@ -69,7 +70,46 @@ def put_missing(
         return {}
     if slice is not None:  # if the slice has changed, nothing by it is there any more
         lacking = defaultdict(list, {tuple(runs): list(metrics)})
-    needed = {(run.run_id, run.qrels_id) for some in lacking for run in some}
+    made: dict[str, set[str]] = {}
+    by, suffix = ([], "") if slice is None else ([slice], f" by {slice}")
+    with _beside(con, protocol, [run for some in lacking for run in some], slice, metrics):
+        for some, those in lacking.items():
+            done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol), by=by), some)
+            for dataset, run, name, _ in done.details:
+                if name.endswith(suffix):
+                    made.setdefault(name.removesuffix(suffix), set()).add(f"{dataset}/{run}")
+    return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}
+
+
+def put_curve(
+    con: duckdb.DuckDBPyConnection,
+    curve: Metric,
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+    on_curve: Callable[[str], None] | None = None,
+) -> stored_runs.Outcome:
+    """Add the points of a curve that are not stored, or are stale, to those that are read."""
+    job = stored_runs.Job(plan([curve], protocol))
+    found = stored_runs.evaluate(con, job, runs, dry_run=True)
+    if found.computed:
+        with _beside(con, protocol, runs):
+            found = stored_runs.evaluate(con, job, runs, on_metric=on_curve)
+    return found
+
+
+@contextmanager
+def _beside(
+    con: duckdb.DuckDBPyConnection,
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+    slice: str | None = None,
+    metrics: Sequence[Metric] = (),
+) -> Iterator[None]:
+    """Keep what an evaluation of some runs stores beside what is read, and then read both.
+
+    With a slice, the values of the metrics over the whole are computed anew.
+    """
+    needed = {(run.run_id, run.qrels_id) for run in runs}
     with_hits = con.execute(
         "select run_id, qrels_id from hit_set where ordering = $1", [protocol.ordering]
     ).fetchall()
@@ -87,19 +127,12 @@ def put_missing(
         )
     )  # fmt: skip
     drop_views(con)
-    made: dict[str, set[str]] = {}
-    by, suffix = ([], "") if slice is None else ([slice], f" by {slice}")
-    for some, those in lacking.items():
-        done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol), by=by), some)
-        for dataset, run, name, _ in done.details:
-            if name.endswith(suffix):
-                made.setdefault(name.removesuffix(suffix), set()).add(f"{dataset}/{run}")
+    yield
     con.execute(render("statements/shadow_both", file=database.ALIAS))
     for (statement,) in con.execute(
         render("statements/file_views", file=database.ALIAS, names=own_views.names())
     ).fetchall():
         con.execute(statement)
-    return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}
 
 
 def _stored(

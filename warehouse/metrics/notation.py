@@ -33,8 +33,8 @@ _CUTOFF_FIRST = re.compile(r"^(?P<name>[^\s@()]+)(?P<at>@[^\s@()]+)(?P<params>\(
 _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
 
 Line = Requested | Relstring
-# A parsed metric keeps its meaning under any protocol.
-Asked = str | Metric
+# What is parsed keeps its meaning under any protocol.
+Asked = str | Metric | Requested | Relstring
 Metrics = str | Iterable[Asked]
 _T = TypeVar("_T", bound=Template)
 
@@ -130,6 +130,9 @@ def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
         if isinstance(text, Metric):
             found[Requested(text)] = None
             continue
+        if not isinstance(text, str):
+            found[text] = None
+            continue
         try:
             found |= dict.fromkeys(_expand(text, defaults or Defaults()))
         except UsageError as error:
@@ -215,7 +218,7 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
     """
     words: list[Asked] = []
     for one in asked:
-        if isinstance(one, Metric):
+        if isinstance(one, Metric | Requested | Relstring):
             words.append(one)
         elif not isinstance(one, str):
             raise UsageError(f"a metric is named by a text, as in 'nDCG@10', not {one!r}")

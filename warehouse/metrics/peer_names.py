@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from warehouse.config.project import per_project
-from warehouse.errors import UsageError, WarehouseError
+from warehouse.errors import UsageError, WarehouseError, nearest
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.metric import Defaults, Metric, Requested, arguments, read_values, settle
 from warehouse.metrics.parameters import Gains, Levels, Parameter, Value
@@ -34,6 +34,12 @@ TREC_SETS: dict[str, tuple[str, ...]] = {
         "qrels_jg": "runid num_q map_avgjg P_avgjg Rprec_mult_avgjg",
     }.items()
 }
+# All measures of trec_eval, in the order in which it prints them.
+TREC_ORDER = (
+    *TREC_SETS["all_trec"][: TREC_SETS["all_trec"].index("ndcg")], "dcg", "ideal_dcg",
+    *TREC_SETS["all_trec"][TREC_SETS["all_trec"].index("ndcg") : -3], *TREC_SETS["all_prefs"][2:],
+    *TREC_SETS["qrels_jg"][2:], "yaap", *TREC_SETS["all_trec"][-3:],
+)  # fmt: skip
 # The tag of the run, which is printed beside the metrics of a set.
 _RUNID = "runid"
 
@@ -104,6 +110,34 @@ def trec_set(name: str, defaults: Defaults) -> list[Requested | Relstring]:
         else:
             members += _trec_metrics(member, *trec_names()[member], None, defaults)
     return members
+
+
+def trec_lines(asked: Iterable[str], defaults: Defaults) -> list[Requested | Relstring]:
+    """Read names as trec_eval's -m does; a name means its measure, whatever else is called so.
+
+    Each measure is there once, in trec_eval's order, with the first parameters that are given to it.
+    The run's tag, `runid`, has no line here.
+    """
+    given: dict[str, str | None] = {}
+    for text in asked:
+        name, dot, listed = text.partition(".")
+        if name in TREC_SETS:
+            for member in TREC_SETS[name]:
+                if member not in defaults.lacks:
+                    given.setdefault(member, None)
+            continue
+        if name not in TREC_ORDER or name in defaults.lacks or (dot and not listed):
+            raise UsageError(f"{text}: no measure of trec_eval{nearest(name, TREC_ORDER)}")
+        given[name] = given.get(name) or listed or None
+    found: list[Requested | Relstring] = []
+    for name in sorted(given.keys() - {_RUNID}, key=TREC_ORDER.index):
+        text = f"{name}.{given[name]}" if given[name] else name
+        string = relstring(text)
+        if string is None:
+            found += _trec_metrics(text, *trec_names()[name], given[name], defaults)
+        else:
+            found.append(string)
+    return found
 
 
 def _trec(text: str, defaults: Defaults) -> list[Requested] | None:

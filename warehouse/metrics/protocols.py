@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from warehouse.metrics.template import Template
 from warehouse.sql_text.templates import names_in
 
 DEFAULT = "default"
+# Values that other programs computed are under this name, or under it with a judge: imported:NAME.
+IMPORTED = "imported"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Protocol:
     names: str | None = None
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its values were computed by other programs, whose rules are not known."""
+        return is_imported(self.name)
 
     @property
     def ordering(self) -> str:
@@ -144,6 +151,32 @@ def catalogue() -> Mapping[str, Protocol]:
     return found
 
 
+def is_imported(name: str) -> bool:
+    """Whether a name stands for values that other programs computed.
+
+    >>> is_imported("imported"), is_imported("imported:gpt-4o"), is_imported("default")
+    (True, True, False)
+    """
+    return name.partition(":")[0] == IMPORTED
+
+
+def of_values(name: str) -> Protocol:
+    """Return the protocol of stored values: as `get`, or what stands for imported ones."""
+    if is_imported(name):
+        return imported(name.partition(":")[2] or None)
+    return get(name)
+
+
+def imported(judge: str | None = None) -> Protocol:
+    """Return what stands for the unknown rules of values that another program computed.
+
+    >>> imported("gpt-4o").name
+    'imported:gpt-4o'
+    """
+    name = IMPORTED if judge is None else f"{IMPORTED}:{judge}"
+    return replace(catalogue()[DEFAULT], name=name, summary="Computed by another program.")
+
+
 def is_own(name: str) -> bool:
     """Whether a protocol is the project's."""
     return name in project.current().protocols
@@ -160,7 +193,7 @@ def _error(name: str, path: KeyPath, problem: str, table: KeyPath | None = None)
 
 def _check_names(own: Iterable[str]) -> None:
     # besides the protocols, the columns of the table that compares them
-    taken = {*_built_in().record, "rule", "differs"}
+    taken = {*_built_in().record, "rule", "differs", IMPORTED}
     for name in own:
         if not _NAME.fullmatch(name):
             raise _error(name, (), "a name has letters, digits, _, . and -, a letter first")

@@ -16,7 +16,7 @@ from warehouse.errors import InputError, UsageError, listing, nearest, option
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.columns import candidates
 from warehouse.readers.csv_tsv import Tsv
-from warehouse.readers.files import check_file, open_file
+from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import Table
 from warehouse.readers.ir_datasets import by_name
 from warehouse.readers.kinds import IDS, Subject
@@ -139,23 +139,36 @@ def open_table(
     the header of a table may be recognised. `bare` has the names of the columns of a file with tabs
     and without a header, by their number.
     """
-    given = None if format is None else registry.find(format, "attributes")
-    ids = [key, *hints]
+    if format is not None:
+        registry.find(format, "attributes")
     source = by_name(source, "attributes")
     try:
         if isinstance(source, str | os.PathLike):
             with open_file(source) as file:
                 check_file(file)
-                known = {*ids, *registry.column_names({})}
-                found = given or registry.guess(file, "attributes", known)
-                if bare and isinstance(found, Tsv) and not found.has_header(file, ids):
-                    yield found.read_bare(con, file, bare)
-                else:
-                    yield found.read_table(con, file, key, ids)
+                yield table_of(con, file, key, format, hints, bare)
         else:
             yield registry.in_memory(source, "attributes").read_table(con, source, key, [key])
     finally:
         staging.drop(con, "staged_table")
+
+
+def table_of(
+    con: Connection,
+    file: LocalFile,
+    key: str,
+    format: str | None,
+    hints: Sequence[str],
+    bare: Mapping[int, Sequence[str]] | None = None,
+) -> Table:
+    """Read all columns of an open file into `staged_table`; the arguments are those of `open_table`."""
+    ids = [key, *hints]
+    known = {*ids, *registry.column_names({})}
+    given = None if format is None else registry.find(format, "attributes")
+    found = given or registry.guess(file, "attributes", known)
+    if bare and isinstance(found, Tsv) and not found.has_header(file, ids):
+        return found.read_bare(con, file, bare)
+    return found.read_table(con, file, key, ids)
 
 
 def _id_column(table: Table, key: str, given: str | None) -> str:
@@ -178,8 +191,9 @@ def _id_column(table: Table, key: str, given: str | None) -> str:
         )
     if given != key and key in table.columns:
         raise InputError(
-            f"{table.source}: --id {given}: there is a column {key} too, which holds ids by its name; "
-            "leave --id out, or rename that column"
+            f"{table.source}: {option('id', given)}: there is a column {key} too, which holds "
+            f"ids by its "
+            f"name; leave {option('id', None)} out, or rename that column"
         )
     return given
 
@@ -197,17 +211,20 @@ def _columns(
     if not names:
         raise InputError(f"{table.source}: there is no attribute: {id} is its only column")
     for name, separator in split.items():
+        given = option("split", (name, separator))
         if name not in names:
             raise UsageError(
-                f"--split {name}: {table.source} has no attribute of that name{nearest(name, names)} "
+                f"{given}: {table.source} has no attribute of that name{nearest(name, names)} "
                 f"(it has: {listing(names)})"
             )
         if not isinstance(separator, str):
-            raise UsageError(f"--split {name}: the separator is a text, not {separator!r}")
+            raise UsageError(f"{given}: the separator is a text, not {separator!r}")
         if not separator:
-            raise UsageError(f"--split {name}: the separator is empty; write it as {name}=SEP")
+            raise UsageError(
+                f"{given}: the separator is empty; write one, as in {option('split', (name, '|'))}"
+            )
         if table.columns[name] != "VARCHAR":
-            raise UsageError(f"--split {name}: this column of {table.source} is not text")
+            raise UsageError(f"{given}: this column of {table.source} is not text")
     return [_column(table, name, split.get(name)) for name in names]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import InputError, counted
+from warehouse.errors import InputError, counted, option
 from warehouse.readers.kinds import KEYS, RUN_NUMBER, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
 from warehouse.readers.staging import render, row_count, run, types_of
@@ -195,7 +195,7 @@ def check_staged(
     if kind == "qrels" and run(con, "checks/iterations_differ"):
         message += (
             "; documents are judged again under another iteration: "
-            "--iterations loads the judgments of each"
+            f"{option('iterations')} loads the judgments of each"
         )
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
@@ -363,7 +363,7 @@ def refuse_gaps(con: Connection, source: str) -> None:
         source, places, total,
         opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
         "give every place its document, or, if only the order counts, read the ranks as scores "
-        "(--column score=rank --lower-is-better)",
+        f"({option('column', ('score', 'rank'))} {option('lower-is-better')})",
     )  # fmt: skip
 
 

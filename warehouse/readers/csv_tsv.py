@@ -169,6 +169,7 @@ class Tsv(Delimited):
 
     def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
         """Whether the first line with content has one of these names of columns."""
+        refuse_if_not_text(file)
         return not set(_header(file, self.delimiter)[0]).isdisjoint(names)
 
     def read_bare(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _CONTENTS: tuple[Contents, ...] = ("run", "qrels", "training", "attributes", "documents")
 _LACKS: Mapping[Contents, str] = {
     "iterations": "{query: {document: grade}} holds no iterations: a document is there once for each "
-    "query. Leave them out (--iterations), or take a format that has them, as trec"
+    "query. Read it without iterations, or take a format that has them, as trec"
 }
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
 # Lists by query, which have their own error: no other line begins another object.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from warehouse.errors import InputError, UsageError, WarehouseError, nearest
+from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
 from warehouse.readers import files, ir_datasets
 from warehouse.readers.csv_tsv import Csv, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
@@ -78,7 +78,9 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
         if contents in format.lacks:
             raise UsageError(f"{file.source}: {format.lacks[contents]}")
         known = "|".join(names(contents))
-        raise InputError(f"{file.source}: its format is not clear: say it with --format {known}")
+        raise InputError(
+            f"{file.source}: its format is not clear: say it with {option('format', known)}"
+        )
     if objection := format.objection(head):
         raise InputError(f"{file.source}: {objection}")
     return format
@@ -110,7 +112,7 @@ def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
         return kind
     if kind == "preferences":
         raise UsageError(
-            "preferences have groups and subgroups: --iterations is for judgments, "
+            f"preferences have groups and subgroups: {option('iterations')} is for judgments, "
             f"the format {format} for preferences; take one of the two"
         )
     return "iterations"

@@ -109,8 +109,6 @@ def _keep(con: Connection, table: Table, where: str | None) -> None:
     if where is None:
         staging.run(con, "ingest/kept", expression=None)
         return
-    import duckdb
-
     from warehouse.sql_text import expressions
 
     given = option("where", where)
@@ -118,11 +116,8 @@ def _keep(con: Connection, table: Table, where: str | None) -> None:
     relation = f"(\n{typed}\n) as rows"
     expressions.bind(con, given, where, _ONE, table=relation, column="source_row")
 
-    try:
-        with in_words():
-            staging.run(con, "ingest/kept", expression=where, typed=typed)
-    except duckdb.Error as error:
-        raise InputError(f"{table.source}: {given}: {expressions.words(error)}") from error
+    with expressions.errors_of(f"{table.source}: {given}", InputError), in_words():
+        staging.run(con, "ingest/kept", expression=where, typed=typed)
     if not staging.row_count(con, "staged_kept"):
         rows = counted(staging.row_count(con, "staged_table"), "row")
         raise InputError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, counted
+from warehouse.errors import InputError, counted, option
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile, TextTraits
 from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
@@ -71,8 +71,8 @@ def _no_set(line: str) -> str:
     if not has_fields(line) or len(fields_of(line)) == FIELDS["qrels"]:
         return ""
     return (
-        "this looks like a run; one set for all queries is a document id on each line (--format text), "
-        "a table with a column doc_id, or qrels"
+        "this looks like a run; one set for all queries is a document id on each line "
+        f"({option('format', 'text')}), a table with a column doc_id, or qrels"
     )
 
 

@@ -2,56 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from warehouse.analyze.compare import Compared
+from warehouse.analyze.compare import VALUES, Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level, probability
 from warehouse.analyze.texts import in_short
 from warehouse.errors import counted
 from warehouse.metrics.notation import known_metric
 from warehouse.report.formats import Mark, Writer, marked, one_line
+from warehouse.report.layout import chosen
 from warehouse.store.database import records
 
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
 
 
-def values(found: Compared, writer: Writer) -> str:
+# What columns of the tables are made of, where they are not columns of the data.
+_MADE_OF: Mapping[str, tuple[str, ...]] = {
+    "interval": ("low", "high"), "d": ("effect_size",), "W/T/L": ("wins", "ties", "losses"),
+    "adjusted p": ("p_adjusted",), "needed": ("queries_needed",),
+    "if all relevant": ("if_all_relevant",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table, with the names by which it may be asked for."""
+
+    head: str
+    names: Sequence[str]
+    cells: Sequence[Any]
+    is_number: bool = False
+
+
+def _table(
+    columns: Sequence[_Column], asked: Sequence[str], writer: Writer, spare: Sequence[str]
+) -> str:
+    """Write the columns that were asked for, in that order; if these are none, all."""
+    wanted = [one for name in asked for one in columns if name in one.names]
+    kept = list({id(one): one for one in wanted or columns}.values())
+    rows = list(zip(*(one.cells for one in kept), strict=True))
+    return writer.table([one.head for one in kept], rows, [one.is_number for one in kept], spare)
+
+
+def named_columns(found: Compared, asked: Sequence[str]) -> list[str]:
+    """Return the names of the columns that were asked for. Raises UsageError for a wrong one."""
+    known: dict[str, Sequence[str]] = dict.fromkeys((*VALUES, *found.pairs.columns), ())
+    known |= dict.fromkeys((*_MADE_OF, *map(_judged_name, found.metrics)), ())
+    known |= {name: [found.labels.get(name, name)] for name in found.metrics}
+    return chosen(asked, known)
+
+
+def data_columns(found: Compared, asked: Sequence[str]) -> list[str]:
+    """Return the columns of the data that those of the tables are made of."""
+    judged = dict.fromkeys(map(_judged_name, found.metrics), ("judged",))
+    values = dict.fromkeys(found.metrics, ("metric", "value"))
+    made_of = {**_MADE_OF, **judged, **values}
+    return list(dict.fromkeys(part for name in asked for part in made_of.get(name, (name,))))
+
+
+def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
     """Write the runs' values, one column per metric: the best bold, the second underlined.
 
-    Letters after a value name the runs that it is significantly better than.
+    Letters after a value name the runs that it is significantly better than. `asked` names the
+    columns, if not all are wanted.
     """
     cells = {(row["metric"], row["run"]): row for row in records(found.values)}
     letters = {row["run"]: row["letter"] for row in cells.values()}
-    heads, columns, numeric = (
-        ["run", ""],
-        [list(found.runs), list(letters.values())],
-        [False, False],
-    )
-    judged: dict[str, list[float | None]] = {}
+    columns = [_Column("run", ["run"], found.runs)]
+    columns.append(_Column("", ["letter"], [letters[run] for run in found.runs]))
+    judged: dict[str, _Column] = {}
     for metric in found.metrics:
         of_metric = [cells[metric, run] for run in found.runs]
-        heads.append(found.labels.get(metric, metric) + _ARROWS.get(found.directions[metric], ""))
-        columns.append([_value(row, writer.places) for row in of_metric])
-        numeric.append(False)
+        head = found.labels.get(metric, metric) + _ARROWS.get(found.directions[metric], "")
+        columns.append(_Column(head, [metric], [_value(row, writer.places) for row in of_metric]))
         if any(row["if_all_relevant"] is not None for row in of_metric):
-            heads.append("if all relevant")
-            columns.append([row["if_all_relevant"] for row in of_metric])
-            numeric.append(True)
+            supposed = [row["if_all_relevant"] for row in of_metric]
+            names = ["if all relevant", "if_all_relevant"]
+            columns.append(_Column(names[0], names, supposed, is_number=True))
         if any(row["judged"] is not None for row in of_metric):
-            judged[_judged_name(metric)] = [row["judged"] for row in of_metric]
-    heads += judged
-    columns += judged.values()
-    numeric += [True] * len(judged)
-    rows = list(zip(*columns, strict=True))
+            name, shares = _judged_name(metric), [row["judged"] for row in of_metric]
+            judged[name] = _Column(name, [name, "judged"], shares, is_number=True)
     caption = (
         f"{', '.join(found.labels.get(metric, metric) for metric in found.metrics)} of "
         f"{counted(len(found.runs), 'run')} on {found.dataset}. The best value is bold, the second "
-        "underlined; letters name the runs that a value is significantly better than. "
-        f"{found.notes[0]}."
+        f"underlined; letters name the runs that a value is significantly better than. "
+        f"{_about(found)}."
     )
-    text = writer.table(heads, rows, numeric, list(judged))
+    text = _table([*columns, *judged.values()], asked, writer, list(judged))
     return writer.captioned(text, caption, f"{found.dataset}-values")
+
+
+def _about(found: Compared) -> str:
+    """Return what captions say of a comparison."""
+    return "; ".join([found.notes[0], *([found.in_percent] if found.in_percent else [])])
 
 
 def _judged_name(metric: str) -> str:
@@ -70,35 +116,71 @@ def _value(row: dict[str, Any], places: int) -> str:
     return mark + (marked(better_than, "raised") if better_than else "")
 
 
-def pairs(found: Compared, writer: Writer) -> str:
-    """Write each pair: difference, interval, effect size, counts, p."""
-    places = writer.places
-    by_test = found.how.corrected_by != "none"
-    heads = ["metric", "base", "run", "difference", f"{level(found.how.alpha)} interval", "d"]
-    heads += ["W/T/L", "p", *(["adjusted p"] if by_test else [])]
-    rows = []
-    for row in records(found.pairs):
-        interval = (
-            "" if row["low"] is None else f"[{row['low']:+.{places}f}, {row['high']:+.{places}f}]"
-        )
-        rows.append([
-            found.labels.get(row["metric"], row["metric"]),
-            row["base"],
-            row["run"],
-            "" if row["difference"] is None else f"{row['difference']:+.{places}f}",
-            interval,
-            "" if row["effect_size"] is None else f"{row['effect_size']:+.2f}",
-            f"{row['wins']}/{row['ties']}/{row['losses']}",
-            _p(row["p"], row["is_significant"] and not by_test),
-            *([_p(row["p_adjusted"], row["is_significant"])] if by_test else []),
-        ])  # fmt: skip
-    numeric = [False] * 3 + [True] * 4 + [False] * (2 if by_test else 1)
-    several = len({row[1] for row in rows}) > 1
+def pairs(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
+    """Write each pair: difference, interval, effect size, counts, p, and the power on request.
+
+    `asked` names the columns, if not all are wanted.
+    """
+    places, by_test = writer.places, found.how.corrected_by != "none"
+    rows = records(found.pairs)
+
+    def signed(value: float | None, digits: int = places) -> str:
+        return "" if value is None else f"{value:+.{digits}f}"
+
+    def interval(row: dict[str, Any]) -> str:
+        return "" if row["low"] is None else f"[{signed(row['low'])}, {signed(row['high'])}]"
+
+    def column(
+        head: str, names: Sequence[str], cell: Callable[[dict[str, Any]], Any], *, is_number: bool
+    ) -> _Column:
+        return _Column(head, names, [cell(row) for row in rows], is_number)
+
+    def significant(row: dict[str, Any]) -> str:
+        return _p(row["p"], row["is_significant"] and not by_test)
+
+    metric, level_ = "metric", f"{level(found.how.alpha)} interval"
+    columns = [
+        column(
+            metric, [metric], lambda row: found.labels.get(row[metric], row[metric]),
+            is_number=False,
+        ),
+        column("base", ["base"], lambda row: row["base"], is_number=False),
+        column("run", ["run"], lambda row: row["run"], is_number=False),
+        column(
+            "difference", ["difference"], lambda row: signed(row["difference"]), is_number=True
+        ),
+        column(level_, ["interval", *_MADE_OF["interval"]], interval, is_number=True),
+        column(
+            "d", ["d", *_MADE_OF["d"]], lambda row: signed(row["effect_size"], 2), is_number=True
+        ),
+        column(
+            "W/T/L", ["W/T/L", *_MADE_OF["W/T/L"]],
+            lambda row: f"{row['wins']}/{row['ties']}/{row['losses']}", is_number=True,
+        ),
+        column("p", ["p"], significant, is_number=False),
+    ]  # fmt: skip
+    if by_test:
+        columns.append(
+            column(
+                "adjusted p", ["adjusted p", *_MADE_OF["adjusted p"]],
+                lambda row: _p(row["p_adjusted"], row["is_significant"]), is_number=False,
+            )
+        )  # fmt: skip
+    if found.how.power:
+        columns += [
+            column("detectable", ["detectable"], lambda row: row["detectable"], is_number=True),
+            column(
+                "needed", ["needed", *_MADE_OF["needed"]], lambda row: row["queries_needed"],
+                is_number=True,
+            ),
+        ]  # fmt: skip
+    several = len({row["base"] for row in rows}) > 1
+    power = f" {found.how.power_in_words.capitalize()}." if found.how.power else ""
     caption = (
         f"Differences between runs on {found.dataset}: run minus base, Cohen's d, and queries won, tied "
-        f"and lost (W/T/L). A significant p is bold. {found.notes[0]}."
+        f"and lost (W/T/L). A significant p is bold. {_about(found)}.{power}"
     )
-    text = writer.table(heads, rows, numeric, ["d", "W/T/L", *([] if several else ["base"])])
+    text = _table(columns, asked, writer, ["d", "W/T/L", *([] if several else ["base"])])
     return writer.captioned(text, caption, f"{found.dataset}-pairs")
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
 from warehouse.analyze.texts import in_short
-from warehouse.errors import command, counted, listing
+from warehouse.errors import command, counted, listing, option
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
+from warehouse.metrics.protocols import is_imported
 from warehouse.report.formats import one_line
+from warehouse.report.layout import PLAIN, Layout, chosen, of_board, of_comparison
 from warehouse.report.result import Result
+from warehouse.sql_text.quoting import ident
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.report.charts import Spec
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
 
@@ -56,9 +60,11 @@ class Labels:
     labels: Mapping[str, str]
 
 
-def leaderboard(found: Board, protocol: str, top: int | None = None) -> Result:
+def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout = PLAIN) -> Result:
     """Return a board: an arrow shows which direction is better, and best values are marked."""
+    found = of_board(board, how)
     titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}
+    titles |= {"mean_rank": "mean rank", "borda": "Borda", "standard_score": "z"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
         shown = found.labels.get(column, column)
@@ -71,16 +77,26 @@ def leaderboard(found: Board, protocol: str, top: int | None = None) -> Result:
     answered, unneeded = _answered(found.relation)
     footer = "; ".join([found.over_queries, *answered])
     footer += " shown" if answered and top is not None else ""
-    notes = [footer, *found.notes, *_forgotten(found.metrics.values(), protocol)]
+    about = [footer, *found.notes]
+    notes = [*about, *found.told, *_forgotten(found.metrics.values(), protocol)]
     metrics = ", ".join(found.labels.get(column, column) for column in found.metrics)
     datasets = ", ".join(found.datasets)
-    told = "; ".join(notes)
+    told = "; ".join(about)
+    relation = found.relation
+    if how.columns:
+        known = {
+            column: [head, head.rstrip(" ↑↓")]
+            for column in relation.columns
+            for head in [titles.get(column, column)]
+        }
+        columns = chosen(how.columns, known)
+        relation, unneeded = relation.project(", ".join(map(ident, columns))), []
     caption = (
         f"Runs on {datasets} by {metrics}; the best values are bold. {told[:1].upper()}{told[1:]}."
     )
     return Result(
-        found.relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
-        caption=(caption, f"{datasets}-board"), details=found,
+        relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
+        caption=(caption, f"{datasets}-board"), details=found, places=how.digits,
     )  # fmt: skip
 
 
@@ -131,9 +147,16 @@ def history(found: Timeline) -> Result:
     metric = known_metric(found.metric)
     counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
     notes += _forgotten([found.metric], found.protocol)
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.history(found)
+
     return Result(
-        found.relation, notes, titles=titles, counts=counts, spare=["version"], details=found
-    )
+        found.relation, notes, titles=titles, counts=counts, spare=["version"], chart=chart,
+        details=found,
+    )  # fmt: skip
 
 
 def curve(found: Trace) -> Result:
@@ -141,14 +164,30 @@ def curve(found: Trace) -> Result:
     notes = []
     if found.computed:
         stale = f" ({found.stale} of them stale)" if found.stale else ""
-        notes.append(f"computed {found.metric} for {counted(found.computed, 'run')}{stale}")
+        runs = counted(found.computed, "run")
+        if found.is_stored:
+            notes.append(f"computed {found.metric} for {runs}{stale}")
+        else:
+            protocol = found.protocol.name
+            words = shlex.join(["curve", str(found.metric), "--store"])
+            how = command(words, found.dataset, protocol=protocol)
+            notes.append(
+                f"computed for {runs}{stale} and not stored: {found.metric}; to store: {how}"
+            )
     notes.append(f"{found.metric}: {found.over}; protocol {found.protocol.name}")
     notes += [f"{run}: {found.curve.area} {area:.4f}" for run, area in found.areas.items()]
     titles = {"x": found.curve.x.name, "y": found.curve.y.name}
     counts = ("x",) if found.curve.x.name == "rank" else ()
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.curve(found)
+
     return Result(
-        found.relation, [*notes, *found.notes], titles=titles, counts=counts, details=found
-    )
+        found.relation, [*notes, *found.notes], titles=titles, counts=counts, chart=chart,
+        details=found,
+    )  # fmt: skip
 
 
 def explanation(found: Explanation) -> Result:
@@ -203,24 +242,36 @@ def _time(moment: object) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def compare(found: Compared) -> Result:
+def compare(comparison: Compared, how: Layout = PLAIN) -> Result:
     """Return the pairs of a comparison; the page for people has the table of values too."""
     from warehouse.report import comparison_tables as tables
 
+    found = of_comparison(comparison, how)
+    columns = tables.named_columns(found, how.columns)
+    of_data = tables.data_columns(found, columns)
+
     def values(writer: Writer) -> str:
-        return tables.values(found, writer)
+        return tables.values(found, writer, columns)
 
     def pairs(writer: Writer) -> str:
-        return tables.pairs(found, writer)
+        return tables.pairs(found, writer, columns)
 
     def both(writer: Writer) -> str:
         return f"{values(writer)}\n{pairs(writer)}"
 
+    def part(relation: duckdb.DuckDBPyRelation, page: Callable[[Writer], str]) -> Result:
+        shown = [name for name in of_data if name in relation.columns]
+        if shown:
+            relation = relation.project(", ".join(map(ident, shown)))
+        return Result(relation, found.notes, page=page, places=how.digits)
+
     parts: dict[str, Result | None] = {
-        "values": Result(found.values, found.notes, page=values),
-        "pairs": Result(found.pairs, found.notes, page=pairs),
-    }
-    return Result(found.pairs, found.notes, page=both, tables=parts, details=found)
+        "values": part(found.values, values), "pairs": part(found.pairs, pairs),
+    }  # fmt: skip
+    return Result(
+        part(found.pairs, pairs).relation, found.notes, page=both, tables=parts, details=found,
+        places=how.digits,
+    )  # fmt: skip
 
 
 def side_by_side(found: SideBySide) -> Result:
@@ -392,7 +443,7 @@ def verified(found: Verified, seed: int | None) -> Result:
         f"{relation}: {problem} ({counted(number, 'row')})"
         for relation, problem, number in found.problems.fetchall()
     ]
-    of_all = "" if seed is None else f", the sample of --seed {seed}"
+    of_all = "" if seed is None else f", the sample of {option('seed', seed)}"
     notes.append(
         f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
     )
@@ -408,5 +459,7 @@ def verified(found: Verified, seed: int | None) -> Result:
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:
     """Say which values have a definition that is gone."""
+    if is_imported(protocol):
+        return [f"{protocol}: computed by another program, under its names"]
     gone = forgotten(list(dict.fromkeys(metrics)), protocol)
     return [f"no longer defined, so these are the stored values: {listing(gone)}"] if gone else []

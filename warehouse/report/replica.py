@@ -101,12 +101,13 @@ def _copy(con: duckdb.DuckDBPyConnection, storage_version: str, with_text: bool)
                 con.execute(
                     f"insert into replica.{stored} from {ident(database.ALIAS)}.{stored}"
                 ).fetchall()
+        con.execute("delete from replica.store.table_total where relation = 'text_set'").fetchall()
     except duckdb.BinderException as error:
         if "compression type" not in str(error):
             raise
         raise UsageError(
             f"{storage_version}: document ids are compressed in a way that DuckDB reads from 1.2 on; "
-            "publish as v1.2.0 or newer, or as Parquet: --parquet DIR"
+            "publish as v1.2.0 or newer, or as Parquet"
         ) from None
 
 

@@ -7,14 +7,18 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import visible
-from warehouse.report import formats
+from warehouse.errors import UsageError, visible
+from warehouse.report import formats, pictures
 from warehouse.report.file_replacement import new_file
 from warehouse.report.screens import Screen
 
 if TYPE_CHECKING:
     import duckdb
 
+    from warehouse.report.charts import Spec
+
+# What notebooks know a Vega-Lite specification by.
+VEGA_LITE = "application/vnd.vegalite.v5+json"
 # The most columns of text and rows that a result shows of itself.
 WIDTH = 100
 ROWS = 40
@@ -88,15 +92,19 @@ class Result:
         page: Page | None = None,
         caption: tuple[str, str] | None = None,
         tables: Mapping[str, Result | None] | None = None,
+        chart: Callable[[], Spec] | None = None,
         details: Any = None,
+        places: int = 4,
     ) -> None:
         self.relation = relation
         self.details = details
+        self.places = places
         self.tables = dict(tables or {})
         self._notes = notes
         self._page = page
         self._caption = caption
         self._nothing = nothing
+        self._chart = chart
         self._style: dict[str, Any] = {
             "titles": titles or {}, "counts": counts, "best": best or {}, "unneeded": unneeded,
             "spare": spare, "shown": shown,
@@ -107,9 +115,10 @@ class Result:
         """Return what people have to know beside the table."""
         return self.told()
 
-    def told(self, places: int = 4) -> tuple[str, ...]:
+    def told(self, places: int | None = None) -> tuple[str, ...]:
         """Return the notes with so many digits after the point."""
-        return tuple(self._notes(places) if callable(self._notes) else self._notes)
+        digits = self.places if places is None else places
+        return tuple(self._notes(digits) if callable(self._notes) else self._notes)
 
     @property
     def columns(self) -> list[str]:
@@ -152,9 +161,17 @@ class Result:
         more = [name for name in dir(self.details) if not name.startswith("_")]
         return [*super().__dir__(), *self.tables, *more]
 
+    @property
+    def chart(self) -> Spec | None:
+        """Return the chart as a Vega-Lite specification, or None if the result has none.
+
+        Raises UsageError if there is nothing to draw.
+        """
+        return None if self._chart is None else self._chart()
+
     def __repr__(self) -> str:
         notes = [visible(note, lines=True) for note in self.notes]
-        screen = Screen(width=WIDTH, hint="")
+        screen = Screen(places=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
         left = len(self) - ROWS if self._page is None else 0
         more = [f"… {left:,} more rows"] if left > 0 else []
@@ -165,10 +182,29 @@ class Result:
         notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)
         return self.text("html") + notes
 
-    def text(self, format: str, places: int = 4) -> str:
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """Return what a notebook may show, which takes the chart if there is one and it can."""
+        ways: dict[str, Callable[[], Any]] = {
+            "text/plain": self.__repr__,
+            "text/html": self._repr_html_,
+            VEGA_LITE: self._chart_if_any,
+        }
+        asked = {mime for mime in ways if not include or mime in include} - set(exclude or ())
+        made = {mime: make() for mime, make in ways.items() if mime in asked}
+        return {mime: shown for mime, shown in made.items() if shown is not None}
+
+    def _chart_if_any(self) -> Spec | None:
+        try:
+            return self.chart
+        except UsageError:  # there is nothing to draw
+            return None
+
+    def text(self, format: str, places: int | None = None) -> str:
         """Return the table as text in a format: table, json, jsonl, csv, tsv, markdown, latex, html."""
         if formats.check(format) in formats.FOR_PEOPLE:
-            return self.on(formats.Writer(format, places))
+            return self.on(formats.Writer(format, self.places if places is None else places))
         return formats.text(self.relation, format)
 
     def on(self, writer: formats.Writer, rows: int | None = None) -> str:
@@ -181,16 +217,16 @@ class Result:
         text = formats.text(shown, writer, **self._style)
         return text if self._caption is None else writer.captioned(text, *self._caption)
 
-    def document(self, format: str, places: int = 4) -> str:
+    def document(self, format: str, places: int | None = None) -> str:
         """Return the text of a file: of HTML a whole page."""
         text = self.text(format, places)
         return formats.page(text) if format == "html" else text
 
-    def to_latex(self, places: int = 4) -> str:
+    def to_latex(self, places: int | None = None) -> str:
         """Return a LaTeX table, for the package booktabs, with the best values in bold."""
         return self.text("latex", places)
 
-    def to_markdown(self, places: int = 4) -> str:
+    def to_markdown(self, places: int | None = None) -> str:
         """Return a Markdown table with the best values in bold."""
         return self.text("markdown", places)
 
@@ -202,19 +238,24 @@ class Result:
         """Return the rows as a JSON array of objects."""
         return self.text("json")
 
-    def save(self, path: str | Path, places: int = 4) -> None:
+    def save(self, path: str | Path, places: int | None = None) -> None:
         """Write a file whose suffix names the format: .csv, .tsv, .json, .parquet, .md, .tex, .html …
 
-        The file appears complete. Raises UsageError if it cannot be written.
+        A result with a chart can also be a picture: .svg, .png or .pdf, with the extra "plot". The
+        file appears complete. Raises UsageError if it cannot be written.
         """
         path = Path(path)
-        format = formats.of_suffix(path)
+        format = path.suffix[1:].lower()
+        if self._chart is None or format not in pictures.FORMATS:
+            format = formats.of_suffix(path)
         with new_file(path) as part:
             self.write(part, format, places)
 
-    def write(self, path: Path, format: str, places: int = 4) -> None:
-        """Write the table to a file in a format."""
-        if format == "parquet":
+    def write(self, path: Path, format: str, places: int | None = None) -> None:
+        """Write the table, or the chart as a picture, to a file in a format."""
+        if format in pictures.FORMATS and self._chart is not None:
+            path.write_bytes(pictures.picture(self._chart(), format))
+        elif format == "parquet":
             formats.write_parquet(self.relation, path)
         else:
             path.write_text(self.document(format, places), encoding="utf-8", newline="")

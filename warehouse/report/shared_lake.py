@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from warehouse.config.settings import resource_folder
+from warehouse.errors import counted, listing
 from warehouse.report import replica
 from warehouse.sql_text.templates import render
 from warehouse.store.database import LAKE
@@ -20,8 +22,8 @@ _KNOWN_BY = {"query_score": "evaluation", "score": "evaluation"}
 def push(file: WarehouseFile, url: str) -> Mapping[str, int]:
     """Append what the lake does not have; return the number of rows for each of its tables.
 
-    Runs, qrels, forgotten runs, evaluations of whole datasets and their values are pushed, not
-    predictions, judgments, slices and curves.
+    Runs, qrels, forgotten runs, results of gates, evaluations of whole datasets and their values are
+    pushed, not predictions, judgments, slices and curves.
     """
     lake = Lake(url)
     rows: dict[str, Any] = {}
@@ -33,11 +35,27 @@ def push(file: WarehouseFile, url: str) -> Mapping[str, int]:
             if there is not None:
                 known = f"known_{known_by}"
                 con.register(known, there)
-            found: Any = con.sql(render(f"lake/{table}", table=table, known=known))
+            found: Any = con.sql(_pushed(table, known))
             rows[table] = found.to_arrow_table()
             if known is not None:
                 con.unregister(known)
     return {table: lake.append(table, rows[table]) for table in TABLES}
+
+
+def said(added: Mapping[str, int]) -> str:
+    """Return what a push has added, in words."""
+    values = counted(added["score"] + added["query_score"], "value")
+    parts = [
+        counted(added["run"], "run"),
+        f"{counted(added['evaluation'], 'evaluation')} with {values}",
+    ]
+    if verdicts := added["gate_result"]:
+        parts.append(counted(verdicts, "verdict"))
+    return f"pushed {listing(parts)}"
+
+
+def _pushed(table: str, known: str | None = None) -> str:
+    return render(f"lake/{table}", table=table, known=known)
 
 
 def collect(
@@ -58,23 +76,29 @@ def collect(
                 rows = lake.read(table)
                 name = f"lake_{table}"
                 if rows is None or (table == "query_score" and not per_query):
-                    con.execute(f"create or replace temp view {name} as {_EMPTY[table]}")
+                    # what would be pushed from this file, which is empty: the columns without rows
+                    con.execute(f"create temp table {name} as {_pushed(table)}")
                 else:
                     con.register(name, rows)
             con.execute(render("lake/collect"))
-            for table in TABLES:
-                con.execute(f"drop view if exists temp.lake_{table}")
-            con.execute("drop view temp.found_run; drop view temp.found_qrels")
+            for name, kind in con.execute(
+                "select table_name, 'table' from duckdb_tables() where temporary "
+                "union all select view_name, 'view' from duckdb_views() where temporary and not internal"
+            ).fetchall():
+                con.execute(f"drop {kind} temp.{name}")
         with made.read() as con:
             return replica.publish(
                 con, made.path, target, called=LAKE + url, lock_timeout=lock_timeout
             )
 
 
-# What a table of the lake is that nothing was pushed into.
-_EMPTY = {
-    "tombstone": "select ''::varchar as dataset, ''::varchar as run_hash, ''::varchar as name, "
-    "now() as forgotten_at where false",
-    "query_score": "select ''::varchar as dataset, ''::varchar as evaluation_hash, "
-    "''::varchar as query_id, 0e0 as value where false",
-}
+def optimize(url: str) -> Mapping[str, tuple[int, int]]:
+    """Join the small files of a lake; return the numbers of files before and after by table."""
+    lake = Lake(url)
+    lake.check()
+    return {table: lake.compact(table) for table in TABLES if lake.read(table) is not None}
+
+
+def views() -> str:
+    """Return the SQL of views with which other engines read a lake's tables, each row once."""
+    return (resource_folder("sql") / "lake" / "views.sql").read_text(encoding="utf-8")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, WarehouseError, is_fault
 
 _REFUSED_CLASSES = {
     "SUBQUERY": "holds a subquery",
@@ -84,21 +85,29 @@ def bind(
 
     `column` is any column of the table, which is SQL of a relation with a name.
     """
-    try:
+    with errors_of(given):
         # With a plain column beside it, an aggregate hidden in a macro does not bind.
         described = con.execute(
             f"describe select {column} as given, ({text}\n) as made from {table}"
         ).fetchall()
-    except duckdb.Error as error:
-        raise UsageError(f"{given}: {words(error)}") from error
     kind = str(described[1][1])
     if kind.endswith("]") or ("(" in kind and not kind.startswith(("DECIMAL", "ENUM"))):
         raise UsageError(f"{given}: gives a list or a record, not one value; {hint}")
 
 
-def words(error: Exception) -> str:
-    """Return DuckDB's message with its hint, but without the statement, as one line."""
-    return one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
+@contextmanager
+def errors_of(given: str, kind: type[WarehouseError] = UsageError) -> Iterator[None]:
+    """Raise what the engine says of an expression, or of its values, as an error of this kind.
+
+    Its message has DuckDB's hint, but not the statement. Faults of the engine itself are passed on.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        if is_fault(error):
+            raise
+        said = one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
+        raise kind(f"{given}: {said}") from error
 
 
 def parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:

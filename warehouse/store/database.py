@@ -29,7 +29,7 @@ import duckdb
 
 from warehouse.config import system_memory
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
-from warehouse.errors import DatabaseError, UsageError, listing
+from warehouse.errors import DatabaseError, UsageError, is_fault, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.store import own_views
@@ -102,9 +102,9 @@ class Resources:
         if self.memory_limit is not None:
             try:
                 con.execute(f"set memory_limit = {literal(self.memory_limit)}")
-            except duckdb.OutOfMemoryException:  # the database in memory takes more by itself
-                raise
-            except duckdb.Error:
+            except duckdb.Error as error:
+                if is_fault(error):  # the database in memory takes more by itself
+                    raise
                 raise UsageError(
                     f"memory limit {self.memory_limit!r}: write a size such as 512MB or 4GB"
                 ) from None

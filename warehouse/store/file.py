@@ -94,18 +94,20 @@ class WarehouseFile:
                 lock_timeout=self.lock_timeout,
                 staged=staged,
             ) as con,
+            checksums.kept(con),
         ):
             yield con
-            checksums.complete(con)
 
     @contextmanager
     def write(self, staged: duckdb.DuckDBPyConnection | None = None) -> Iterator[sa.Connection]:
         """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
-        with database.write(
-            self.path, resources=self.resources, lock_timeout=self.lock_timeout, staged=staged
-        ) as connection:
+        with (
+            database.write(
+                self.path, resources=self.resources, lock_timeout=self.lock_timeout, staged=staged
+            ) as connection,
+            checksums.kept(database.raw(connection)),
+        ):
             yield connection
-            checksums.complete(database.raw(connection))
 
     @contextmanager
     def staging(self) -> Iterator[Staging]:

@@ -6,18 +6,23 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config.installation import adding
-from warehouse.errors import DatabaseError, UsageError, first_line, listing
+from warehouse.errors import UsageError, first_line, listing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # In the order of writing: a row of `evaluation` makes its values visible, so it comes last.
-TABLES = ("query_score", "score", "run", "qrels", "tombstone", "evaluation")
+TABLES = (
+    "query_score", "score", "run", "qrels", "tombstone", "gate_result", "gate_acceptance", "evaluation",
+)  # fmt: skip
 _TRIES = 20
 _PAUSE = 0.05
+# The size in bytes up to which small files are joined.
+_FILE_SIZE = 128 * 2**20
 
 
 class Lake:
@@ -25,6 +30,10 @@ class Lake:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        if Path(self.url).is_file():
+            raise UsageError(
+                f"{self.url}: a file; a lake is a folder, or a URL as s3://bucket/lake"
+            )
         self._delta = _deltalake()
 
     def append(self, table: str, rows: pa.Table) -> int:
@@ -55,6 +64,30 @@ class Lake:
             except self._delta.exceptions.TableNotFoundError:
                 return None
 
+    def version(self) -> tuple[int | None, ...]:
+        """Return the number of commits of each table: it changes with every push."""
+        found: list[int | None] = []
+        for table in TABLES:
+            place = f"{self.url}/{table}"
+            with self._failures(place):
+                try:
+                    found.append(self._delta.DeltaTable(place).version())
+                except self._delta.exceptions.TableNotFoundError:
+                    found.append(None)
+        return tuple(found)
+
+    def compact(self, table: str) -> tuple[int, int]:
+        """Join the small files of each dataset; return the numbers of files before and after.
+
+        A reader of an earlier version goes on: the files that were joined stay in the lake.
+        """
+        place = f"{self.url}/{table}"
+        with self._failures(place):
+            there = self._delta.DeltaTable(place)
+            before = len(there.file_uris())
+            there.optimize.compact(target_size=_FILE_SIZE)
+            return before, len(there.file_uris())
+
     def check(self) -> None:
         """Refuse a place where there is no lake."""
         if self.read("evaluation") is None:
@@ -67,7 +100,7 @@ class Lake:
         try:
             yield
         except (OSError, self._delta.exceptions.DeltaError) as error:
-            raise DatabaseError(f"{place}: {first_line(error)}") from error
+            raise UsageError(f"{place}: {first_line(error)}") from error
 
 
 def _deltalake() -> Any:

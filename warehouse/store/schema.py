@@ -130,6 +130,14 @@ source_file = _table(
     program_version=sa.String,
     missing_since=_Time,
 )
+imported_score = _table(
+    "imported_score",
+    evaluation_id=sa.Integer,
+    source=sa.String,
+    source_sha256=sa.String,
+    format=sa.String,
+    judge=sa.String,
+)
 gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(
     "fusion",
@@ -214,16 +222,17 @@ def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
     from alembic.script import ScriptDirectory
 
     config = alembic_config(connection)
-    if found is not None:
-        known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
-        if found not in known:
-            raise newer_schema(path, found)
-    else:
+    con = database.raw(connection)
+    if found is None:
         # planning the hundreds of statements would take as long as running them on empty tables
-        database.raw(connection).execute("pragma disable_optimizer")
-    command.upgrade(config, "head")
-    if found is not None:
-        checksums.complete(database.raw(connection))
+        con.execute("pragma disable_optimizer")
+        command.upgrade(config, "head")
+        return
+    known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
+    if found not in known:
+        raise newer_schema(path, found)
+    with checksums.kept(con, is_older=True):
+        command.upgrade(config, "head")
 
 
 def alembic_config(connection: sa.Connection) -> Config:

@@ -6,6 +6,7 @@ next one that makes a folder removes it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -16,12 +17,16 @@ from functools import cache
 from pathlib import Path
 
 from warehouse.config.ownership import is_own
+from warehouse.errors import UsageError
 
 try:
     import fcntl
 except ImportError:  # where there is no such lock, what a killed process leaves stays
     fcntl = None  # type: ignore[assignment]
 
+# Why a file cannot be written, whatever its name: there is no room, or the disk fails.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_WRITTEN = {*NO_ROOM, errno.EIO}
 _PREFIX, _SUFFIX = "ranking-warehouse-", ".scratch"
 _NAME = re.compile(rf"{_PREFIX}\w+{re.escape(_SUFFIX)}")
 
@@ -60,15 +65,25 @@ class ScratchFolder:
 def scratch_folder() -> Iterator[Path]:
     """Yield a new folder, which is removed when the block ends.
 
-    It is inside the one that is locked: who publishes a file into it holds a lock on it.
+    It is inside the one that is locked: who publishes a file into it holds a lock on it. Raises
+    UsageError if there is no room for the files that are written in the block.
     """
-    made = ScratchFolder()
+    made = None
     try:
+        made = ScratchFolder()
         inner = made.path / "files"
         inner.mkdir(mode=0o700)
         yield inner
+    except OSError as error:
+        if error.errno not in _NOT_WRITTEN:
+            raise
+        raise UsageError(
+            f"{tempfile.gettempdir()}: a temporary file cannot be written: {error.strerror}; "
+            "the variable TMPDIR names another folder"
+        ) from error
     finally:
-        made.remove()
+        if made is not None:
+            made.remove()
 
 
 @cache

@@ -106,6 +106,7 @@ class Declarations:
     runs: tuple[Runs, ...] = ()
     gates: tuple[Gate, ...] = ()
     replica: Path | None = None
+    lake: str | None = None
     report: Path | None = None
     on_fire: str | None = None
 
@@ -151,6 +152,9 @@ def read_declarations() -> Declarations:
         settle = duration(said.settle)
     with _at("publish"):
         replica = None if said.publish is None else here.path(said.publish)
+    lake = said.lake
+    if lake is not None and "://" not in lake:
+        lake = str(here.path(lake))
     with _at("report"):
         report = None if said.report is None else here.path(said.report)
     return Declarations(
@@ -159,6 +163,7 @@ def read_declarations() -> Declarations:
         datasets=datasets,
         runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
         replica=replica,
+        lake=lake,
         report=report,
         gates=_unique(
             (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),
@@ -360,12 +365,19 @@ def _gates(
     evaluated = datasets[given.dataset].evaluation.protocols
     protocol = given.protocol or evaluated[0]
     with _at(*here, "protocol"):
-        if protocol not in evaluated:
+        if protocol not in evaluated and not protocols.is_imported(protocol):
             hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
             raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
     with _at(*here):
-        limits = Limits(given.max_drop, given.alpha, given.min, given.max)
+        limits = Limits(
+            given.max_drop, given.alpha, given.min, given.max, sequential=given.sequential
+        )
     with _at(*here, "metric"):
+        if protocols.is_imported(protocol):
+            # metrics are called what the other program called them
+            for name in notation.split(_several(given.metric)):
+                yield Gate(given.dataset, str(name), given.group, given.against, limits, protocol)
+            return
         defaults = protocols.get(protocol).defaults()
         for metric in notation.parse(*_several(given.metric), defaults=defaults):
             if metric.direction == "none" and not limits.are_bounds:

@@ -31,6 +31,7 @@ Status = Literal[
     "passed",
     "regressed",
     "published",
+    "pushed",
     "red",
     "failed",
 ]
@@ -45,7 +46,7 @@ class Event:
     gone), missing (a file is gone, and its run kept), removed (a file is gone, and its run
     forgotten), due (in a dry run: it would be read, computed or forgotten), waiting (still being
     written), computed, passed or regressed (gates), red (runs that nobody has accepted although a
-    gate fired, in this sync or an earlier one), published or failed.
+    gate fired, in this sync or an earlier one), published, pushed (into the lake) or failed.
     """
 
     status: Status

@@ -140,7 +140,7 @@ def _check_alike(
         return [(due, None) for due in asked]
     try:
         found = regressions.check_metrics(
-            con, gate.dataset, [due.gate.metric for due in asked], protocols.get(gate.protocol),
+            con, gate.dataset, [due.gate.metric for due in asked], protocols.of_values(gate.protocol),
             gate.limits.bounds if is_itself else gate.limits, gate.against, run, gate.group, fired,
         )  # fmt: skip
     except (WarehouseError, duckdb.Error) as error:

@@ -336,6 +336,22 @@ def gates(work: _Sync) -> Iterator[Event]:
         yield events.red(red)
 
 
+def push(work: _Sync) -> Iterator[Event]:
+    """Push into the project's lake what it does not have, also what an earlier sync could not push."""
+    lake = work.asked.lake
+    if lake is None or work.dry_run or not work.database.path.exists():
+        return
+    from warehouse.report import shared_lake
+
+    try:
+        added = shared_lake.push(work.database, lake)
+    except (WarehouseError, duckdb.Error, OSError) as error:
+        yield work.failed(error, path=None)
+    else:
+        if any(added.values()):
+            yield Event("pushed", f"{lake}: {shared_lake.said(added)}", details=dict(added))
+
+
 def publish(work: _Sync) -> Iterator[Event]:
     """Make the project's replica anew if the database has changed since it was made."""
     target, source = work.asked.replica, work.database.path
@@ -394,5 +410,5 @@ def _written_at(path: Path) -> int:
 
 # The steps of a sync, in order; each returns its events, and sees the earlier ones.
 STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (
-    take_in, look_for_missing, evaluate, gates, publish, report,
+    take_in, look_for_missing, evaluate, gates, push, publish, report,
 )  # fmt: skip

@@ -21,6 +21,9 @@ EXAMPLES = {
         "warehouse compare -d dl19 -m AP --all-pairs --correction bonferroni --only pairs -f csv",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --all-relevant --only values "
         "-f latex",
+        "warehouse compare bm25 'rr_*' -d dl19 -m nDCG@10 --power --only pairs",
+        "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --sort nDCG@10 --percent --only values "
+        "--columns run,nDCG@10 --label tasb=TAS-B -f latex",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --queries 2 --depth 5",
     )
 }
@@ -53,13 +56,15 @@ def compare(
     ] = False,
     test: Annotated[
         str,
-        typer.Option("--test", help="t, wilcoxon, sign, randomisation or tukey; all two-sided."),
+        typer.Option(
+            "--test", help="t, wilcoxon, sign, randomisation, tukey or tukey-anova; all two-sided."
+        ),
     ] = "t",
     correction: Annotated[
         str | None,
         typer.Option(
             "--correction",
-            show_default="holm; with tukey none",
+            show_default="holm; with tukey and tukey-anova none",
             help="Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
         ),
     ] = None,
@@ -70,6 +75,14 @@ def compare(
             help="Which hypotheses are corrected together: the pairs of one metric, or all.",
         ),
     ] = "metric",
+    power: Annotated[
+        bool,
+        typer.Option(
+            "--power",
+            help="Also show the smallest difference that the queries find significant in 80% of "
+            "cases, and how many queries each difference needs for that.",
+        ),
+    ] = False,
     alpha: Annotated[
         float, typer.Option("--alpha", help="An adjusted p below this is significant.")
     ] = 0.05,
@@ -123,6 +136,14 @@ def compare(
         bool,
         typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
     ] = False,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort",
+            autocompletion=completion.metrics,
+            help="Show the runs in the order of this metric, best first; default: as they are named.",
+        ),
+    ] = None,
     runs: options.Runs = None,
     system: options.Systems = None,
     tag: options.RunTags = None,
@@ -133,7 +154,10 @@ def compare(
     out: options.Output = None,
     wide: options.Wide = False,
     names: options.Names = False,
-    places: options.Places = 4,
+    columns: options.ShownColumns = None,
+    label: options.Label = None,
+    percent: options.Percent = False,
+    places: options.LaidOutPlaces = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -149,8 +173,9 @@ def compare(
 
     The table of pairs has the mean difference over the queries for which both runs have a value,
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
-    the correction. Judged is no hypothesis. --test wilcoxon needs the extra "stats".
+    the correction. Judged is no hypothesis. --test wilcoxon and tukey-anova need the extra "stats".
     """
+    from warehouse.report import formats
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
@@ -164,7 +189,8 @@ def compare(
             "--correction": correction, "--family": family != "metric",
             "--alpha": alpha != 0.05, "--interval": interval != "t",
             "--resamples": resamples != 10_000, "--seed": seed, "--run": runs, "--system": system,
-            "--tag": tag,
+            "--tag": tag, "--power": power, "--sort": sort, "--columns": columns, "--label": label,
+            "--percent": percent,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
         if unfit:
@@ -173,27 +199,29 @@ def compare(
             dataset, named[0], named[1], (metric or [""])[0],
             queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
         )  # fmt: skip
-        output.show(lists, format, out, places=places, wide=wide)
+        output.show(lists, format, out, places=4 if places is None else places, wide=wide)
         return
     if depth is not None:
         raise UsageError(
             "--depth: how far down --queries shows lists; values are as deep as their metric, nDCG@10"
         )
+    if columns and only is None and format in formats.FOR_PEOPLE:
+        raise UsageError("--columns: say of which table: --only values, or --only pairs")
     with Progress("comparing", "step") as step:
         found = wh.compare(
             dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
             family=family, judged_only=judged_only, judged=only != "pairs",
             all_relevant=all_relevant, store=store, protocol=protocol, as_of=as_of, qrels=qrels,
-            run=runs or (), system=system or (), tag=tag or (), on_step=step,
+            run=runs or (), system=system or (), tag=tag or (), on_step=step, power=power,
+            sort=sort, columns=columns or (), label=options.pairs(label, "--label"), percent=percent,
+            places=places,
         )  # fmt: skip
     if format == "table" and only != "pairs":
         screen = output.screen_for(format, out)
         is_styled = screen is not None and screen.is_styled
         marks = "bold: best, underlined: second" if is_styled else "* best, + second"
         output.say(f"{marks}; letters: significantly better than that run", screen)
-    output.show(
-        found if only is None else getattr(found, only), format, out, places=places, wide=wide
-    )
+    output.show(found if only is None else getattr(found, only), format, out, wide=wide)
     if names:
         output.say_names(found)

@@ -15,7 +15,7 @@ EXAMPLES = {
     "curve": (
         "warehouse curve ROC -d dl19 --run bm25 --run tasb -o roc.svg",
         "warehouse curve 'PrecisionRecall(rel=2)' -d dl19 --run bm25 --query 443396",
-        "warehouse curve recall@k -d dl19 -f csv",
+        "warehouse curve recall@k -d dl19 --store -f csv",
     )
 }
 
@@ -35,6 +35,10 @@ def curve(
         str | None,
         typer.Option("--query", help="Show the curve of this query; default: of all queries."),
     ] = None,
+    store: Annotated[
+        bool,
+        typer.Option("--store", help="Store the points; see the view curve_points."),
+    ] = False,
     protocol: options.Protocol = "default",
     format: Annotated[
         str,
@@ -54,33 +58,29 @@ def curve(
 ) -> None:
     """Show a curve of some runs: its points, or a picture of it.
 
-    Missing or stale curves are computed first. A picture needs the extra "plot".
+    What is missing or stale is computed, and not stored without --store. A picture needs the extra
+    "plot".
     """
-    from warehouse.errors import UsageError
     from warehouse.report import pictures
     from warehouse.warehouse import Warehouse
 
-    drawn = format in pictures.FORMATS
-    if drawn:
+    if format == "html":
         pictures.check(format, out)
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("computing", "curve", 1) as step:
         found = wh.curve(
-            dataset, name, runs=run or (), query=query, protocol=protocol, on_curve=step
+            dataset,
+            name,
+            runs=run or (),
+            query=query,
+            store=store,
+            protocol=protocol,
+            on_curve=step,
         )
-    if not drawn or out is None:
+    if format != "html" or out is None:
         output.show(found, format, out, places=places, wide=wide)
         return
+    with output.new_file(out) as path:
+        path.write_bytes(pictures.page(found, f"{found.metric} of {found.dataset}"))
     for note in found.notes:
         output.say(note)
-    shown = list(found.runs)
-    if not shown:
-        raise UsageError(f"{found.metric}: there is nothing to draw")
-    if not run and len(shown) > pictures.MOST_LINES:
-        best = set(found.best(pictures.MOST_LINES))
-        output.say(
-            f"the picture has the best {len(best)} of {len(shown)} runs; choose others with --run"
-        )
-        shown = [one for one in shown if one in best]
-    with output.new_file(out) as path:
-        pictures.draw(found.details, shown, path, format)

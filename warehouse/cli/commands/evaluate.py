@@ -68,7 +68,8 @@ def evaluate(
     including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
     nDCG@10, AP, RR, P@10, R@100 and R@1000.
 
-    Everything computed by one call becomes visible together or not at all.
+    What is computed for up to 1,000 runs becomes visible together or not at all; more runs follow in
+    turn, and what was stored before a failure stays.
 
     A slice divides the queries, or the documents, into parts: by the values of an attribute, by
     quantiles(x, N) (equal numbers), by mass(x, N) (equal sums; part N is the highest), or by any

@@ -14,6 +14,7 @@ EXAMPLES = {
     "forget": (
         "warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",
         "warehouse forget corpus -d dl19 --text docs --yes",
+        "warehouse forget bm25 -d dl19 --scores --yes",
     )
 }
 
@@ -36,6 +37,13 @@ def forget(
             "--text", metavar="OF", help="Remove texts of that name instead: of docs or of queries."
         ),
     ] = None,
+    scores: Annotated[
+        bool,
+        typer.Option("--scores", help="Remove only the values of the run that were imported."),
+    ] = False,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="With --scores: only those of this judge.")
+    ] = None,
     yes: Annotated[
         bool,
         typer.Option("--yes", help="Remove it; without this, only say what would be removed."),
@@ -54,6 +62,21 @@ def forget(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
+    if judge is not None and not scores:
+        raise UsageError("--judge: goes with --scores")
+    if scores:
+        given = {"--version": version, "--reason": reason, "--text": text}
+        if unfit := [option for option, value in given.items() if value is not None]:
+            raise UsageError(f"--scores: leave {unfit[0]} out")
+        values = wh.forget_scores(dataset, run, judge=judge, dry_run=not yes)
+        what = (
+            f"{run}: {counted(values.num_values, 'imported value')} of "
+            f"{counted(len(values.metrics), 'metric')}"
+        )
+        if not yes:
+            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
+        output.say(f"forgotten {what}")
+        return
     if text is not None:
         given = {"--version": version, "--reason": reason}
         if unfit := [option for option, value in given.items() if value is not None]:

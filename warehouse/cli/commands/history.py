@@ -59,19 +59,10 @@ def history(
     new judgments only current versions are evaluated; --qrels shows the others. A
     picture needs the extra "plot".
     """
-    from warehouse.report import pictures, timelines
     from warehouse.warehouse import Warehouse
 
-    if format in timelines.FORMATS:
-        pictures.check(format, out)
     found = Warehouse(db, lock_timeout=lock_timeout).history(
         dataset, metric, run=run or (), system=system or (), tag=tag or (), protocol=protocol,
         as_of=as_of, qrels=qrels,
     )  # fmt: skip
-    if format not in timelines.FORMATS or out is None:
-        output.show(found, format, out, places=places, wide=wide)
-        return
-    with output.new_file(out) as path:
-        timelines.draw(found.details, path, format)
-    for note in found.notes:
-        output.say(note)
+    output.show(found, format, out, places=places, wide=wide)

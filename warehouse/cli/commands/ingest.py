@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from warehouse.cli import options
-from warehouse.cli.output import say, say_loaded, say_where
+from warehouse.cli.output import say, say_loaded, say_where, warn
 from warehouse.cli.progress import Progress, sizes
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, WarehouseError, command, counted, listing
@@ -54,6 +54,10 @@ EXAMPLES = {
     "ingest text": (
         "warehouse ingest text queries.jsonl -d dl19 --of queries",
         "warehouse ingest text collection.tsv -d dl19 --of docs",
+    ),
+    "ingest scores": (
+        "warehouse ingest scores bm25.eval -d dl19",
+        "warehouse ingest scores nuggets.jsonl -d dl19 --judge gpt-4o",
     ),
     "ingest mlflow": (
         "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
@@ -403,6 +407,77 @@ def text(
     subject = "document" if of == "docs" else "query"
     say(f"{loaded.name}: {loaded.status}{version} (texts of {counted(loaded.num_texts, subject)})")
     say_where(dataset, loaded.dataset)
+
+
+def scores(
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    dataset: options.OneDataset = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            show_default="the file's stem, unless the file has a column of runs",
+            help="The run that the values are of.",
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", help="Who or what judged, as in gpt-4o; judges are kept apart."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="Load this metric alone; repeatable. Default: all."),
+    ] = None,
+    lower_is_better: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lower-is-better", metavar="METRIC", help="Low values are good; repeatable."
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="trec_eval, ir_measures, csv, tsv, jsonl or parquet; default: guessed from the file.",
+        ),
+    ] = None,
+    column: options.Columns = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load values by query that another program computed.
+
+    The file holds what 'trec_eval -q' or 'ir_measures -q' prints, or is a table with the columns run,
+    query_id, metric and value. The run must be loaded, and its queries judged. The values stand under
+    the protocol 'imported', or 'imported:JUDGE', and under the names that the other program gave them;
+    they are read with --protocol, and never stand in a column with values that are computed here.
+    Loading the same values again does nothing ("unchanged").
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_scores(
+            dataset, file, name=name, judge=judge, metrics=metric or (),
+            lower_is_better=lower_is_better or (), format=format,
+            columns=options.pairs(column, "--column"), replace=replace,
+        )  # fmt: skip
+    states = list(loaded.status.values())
+    told = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
+    say(
+        f"{listing(loaded.runs, 4)}: {counted(len(loaded.metrics), 'metric')} under "
+        f"{loaded.protocol} ({counted(loaded.num_values, 'value')}; {told})"
+    )
+    for text in loaded.warnings:
+        warn(text)
+    say_where(dataset, loaded.dataset)
+    see = command("leaderboard", loaded.dataset, protocol=loaded.protocol)
+    say(f"see: {see}")
 
 
 def mlflow(

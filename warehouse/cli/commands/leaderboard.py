@@ -17,8 +17,11 @@ EXAMPLES = {
         "warehouse leaderboard -d dl19 -m AP -m nDCG@10 --sort nDCG@10 --top 3",
         "warehouse leaderboard -d dl19 -m AP --run 'bm25*' --run tasb",
         "warehouse leaderboard -d dl19 -f latex -o board.tex",
+        "warehouse leaderboard -d dl19 -m AP,nDCG@10 --columns run,nDCG@10,AP --label tasb=TAS-B "
+        "--percent --places 1 -f latex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
+        "warehouse leaderboard -d dl19 -d dl20 -m AP --ranks",
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
@@ -83,7 +86,7 @@ def leaderboard(
         typer.Option(
             "--ranks",
             help="Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
-            "how often it is first.",
+            "how often it is first; with several datasets its mean rank over them.",
         ),
     ] = False,
     alpha: Annotated[
@@ -103,7 +106,10 @@ def leaderboard(
     out: options.Output = None,
     wide: options.Wide = False,
     names: options.Names = False,
-    places: options.Places = 4,
+    columns: options.ShownColumns = None,
+    label: options.Label = None,
+    percent: options.Percent = False,
+    places: options.LaidOutPlaces = None,
     lake: Annotated[
         str | None,
         typer.Option(
@@ -123,9 +129,10 @@ def leaderboard(
     the board; 'warehouse evaluate' stores it. --run, --system and --tag choose the runs.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
-    the mean over the datasets. With --slice there is a board for each part. With --as-of the board
-    is as it was then: the run versions, qrels and values that had been loaded and computed by that
-    time. A metric that was not, and that -m names, is computed by today's formula.
+    the mean over the datasets. --ranks then orders them by their mean rank in the datasets. With
+    --slice there is a board for each part. With --as-of the board is as it was then: the run
+    versions, qrels and values that had been loaded and computed by that time. A metric that was
+    not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
@@ -136,6 +143,7 @@ def leaderboard(
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
+    from warehouse.metrics.protocols import is_imported
     from warehouse.store.scratch_folders import scratch_folder
     from warehouse.warehouse import Warehouse
 
@@ -148,12 +156,13 @@ def leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
             ranks=ranks, alpha=alpha, resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
-            run=runs or (), system=system or (), tag=tag or (),
+            run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
+            label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
-        output.show(board, format, out, places=places, wide=wide)
+        output.show(board, format, out, wide=wide)
         if names:
             output.say_names(board)
-    if lake is not None:
+    if lake is not None or is_imported(protocol):
         return
     stored = list(dict.fromkeys(board.metrics.values()))
     gone = forgotten(stored, protocol)

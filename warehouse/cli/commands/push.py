@@ -32,7 +32,7 @@ def push(
     so that nobody sees an evaluation by half. Predictions and judgments stay in the file. Needs the
     extra "lake".
     """
-    from warehouse.errors import counted
+    from warehouse.report import shared_lake
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
@@ -40,8 +40,4 @@ def push(
     if not any(added.values()):
         output.say(f"{lake}: has all of it")
         return
-    values = added["score"] + added["query_score"]
-    output.say(
-        f"{lake}: pushed {counted(added['run'], 'run')}, {counted(added['evaluation'], 'evaluation')} "
-        f"with {counted(values, 'value')}"
-    )
+    output.say(f"{lake}: {shared_lake.said(added)}")

@@ -10,7 +10,13 @@ from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 3
-EXAMPLES = {"serve": ("warehouse serve", "warehouse serve --db replica.duckdb --port 9000")}
+EXAMPLES = {
+    "serve": (
+        "warehouse serve",
+        "warehouse serve --db replica.duckdb --port 9000",
+        "warehouse serve --lake lake",
+    )
+}
 
 
 def serve(
@@ -37,6 +43,14 @@ def serve(
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Show so many documents of each list.")
     ] = 20,
+    lake: Annotated[
+        str | None,
+        typer.Option(
+            "--lake",
+            metavar="URL",
+            help="Serve what a team has pushed into this lake, not the database.",
+        ),
+    ] = None,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -45,7 +59,8 @@ def serve(
     """Serve the pages of 'report' live, with more controls, SQL and JSON. Ctrl-C ends it.
 
     It reads a replica: the one that 'publish' writes, or a temporary one that it makes of a warehouse
-    and keeps fresh, so that nobody who writes waits for readers. It writes nothing, and runs SQL in
+    and keeps fresh, so that nobody who writes waits for readers. With --lake the replica is
+    collected from a lake, and again when somebody has pushed. It writes nothing, and runs SQL in
     closed processes. Other machines reach it only with a token. Needs the extra "web": pip install
     'ranking-warehouse[web]'.
     """
@@ -53,6 +68,9 @@ def serve(
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     try:
-        wh.serve(host, port, token=token, allow_hosts=allow_host or (), depth=depth, say=output.say)
+        wh.serve(
+            host, port, token=token, allow_hosts=allow_host or (), depth=depth, lake=lake,
+            say=output.say,
+        )  # fmt: skip
     except KeyboardInterrupt:
         output.say("stopped")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isinf
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import duckdb
 
@@ -32,13 +32,18 @@ from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.readers.kinds import Subject
 from warehouse.report import presentation
-from warehouse.report.pages import analyses
+from warehouse.report.pages import analyses, reference
+from warehouse.report.pages.past_file import NOW, PastFile, Then
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
 
 # The most runs of which every two are compared; of more, the best ones by the first metric are.
 MOST_COMPARED = board_intervals.MOST
+# As many rows of a board are on one page; more are only on boards that are not compared whole.
+ROWS = 100
+# The most versions of runs that a history shows besides the records, the newest ones.
+MOST_TIMES = 300
 # The most queries that have pages; of more, those in which the runs differ most have.
 MOST_QUERIES = 2_000
 Record = Mapping[str, Any]
@@ -130,6 +135,28 @@ class Timeline:
     rows: tuple[Record, ...]
     notes: tuple[str, ...]
 
+    @property
+    def shown(self) -> Sequence[Record]:
+        """The records and the newest other rows, in their order."""
+        first = len(self.rows) - MOST_TIMES
+        return [row for place, row in enumerate(self.rows) if place >= first or row["is_record"]]
+
+
+@dataclass(frozen=True)
+class PlainBoard:
+    """A board as the library has it, its rows, and the places of each run by each metric."""
+
+    board: LibraryBoard
+    records: tuple[Record, ...]
+    places: Mapping[str, tuple[int, ...]]
+
+
+class Past(TypedDict):
+    """What the calls of the library are asked for, to show a state."""
+
+    as_of: str | None
+    qrels: int | None
+
 
 _T = TypeVar("_T")
 
@@ -153,7 +180,8 @@ class Contents:
 
     `names` are the metrics. With `compute`, values that are not stored are computed. A report needs
     everything, so that it reads the values of all runs and queries at once; with `one_by_one`, each
-    page reads its own. Texts of queries and documents are shown `with_text`.
+    page reads its own. Texts of queries and documents are shown `with_text`. The state is that of
+    `then`; `days` are those on which a board changed, if others can be asked for.
     """
 
     def __init__(
@@ -167,12 +195,16 @@ class Contents:
         depth: int,
         one_by_one: bool = False,
         with_text: bool = False,
+        then: Then = NOW,
+        days: Sequence[str] = (),
     ) -> None:
-        self.with_text = with_text
+        self.with_text, self.then, self.days = with_text, then, days
+        self.past: Past = {"as_of": then.as_of or None, "qrels": then.qrels}
         self.file, self.dataset, self.protocol = file, dataset, protocol
         self.names, self.compute, self.depth = tuple(names), compute, depth
         self.one_by_one = one_by_one
         self.reading = threading.RLock()
+        self._near: tuple[int, Mapping[str, Mapping[str, Values]]] = 0, {}
         self._asked = {"dataset": dataset, "protocol": protocol}
 
     def read_all(self) -> None:
@@ -205,44 +237,85 @@ class Contents:
             return _row(listings.listing(con, "qrels", self.dataset), is_current=True)
 
     @_once
-    def _orders(self) -> Mapping[str, list[tuple[str, int]]]:
-        """The runs with their places, in the order of each metric."""
-        return {self.names[0]: self._first_order} | {
-            name: self._order(name) for name in self.names[1:]
-        }
-
-    @_once
-    def _first_order(self) -> list[tuple[str, int]]:
-        return self._order(self.names[0])
+    def _plain_board(self) -> PlainBoard:
+        """The stored values of the runs, without intervals, and their places by each metric."""
+        with self.file.read() as con:
+            found = leaderboard.leaderboard(
+                con, self.dataset, metrics=self.names, sort=self.names[0], protocol=self.protocol,
+                compute=self.compute, **self.past,
+            )  # fmt: skip
+            sql = render(
+                "analyses/board_places", board=found.relation.alias,
+                metrics=[(name, found.directions[name] == "lower") for name in self.names],
+            )  # fmt: skip
+            places = {str(run): tuple(of) for run, *of in con.execute(sql).fetchall()}
+            return PlainBoard(found, tuple(database.records(found.relation)), places)
 
     @_once
     def runs(self) -> list[str]:
         """The runs in the order of the board."""
-        return [run for run, _ in self._first_order]
+        return list(self._plain_board.places)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the board is so long that it has no intervals and groups, and several pages."""
+        return len(self.runs) > MOST_COMPARED
 
     @_once
-    def _board(self) -> tuple[Board, Mapping[str, str]]:
-        places = {
-            name: _places(
-                order, self.comparison(name) if len(order) <= MOST_COMPARED else None
-            )
-            for name, order in self._orders.items()
-        }  # fmt: skip
-        is_long = self.one_by_one and len(self.runs) > MOST_COMPARED
-        return _board(
-            self.file, self.dataset, self.protocol, self.names, places, self.compute, is_long
-        )
+    def places(self) -> Mapping[str, Mapping[str, tuple[int, str]]]:
+        """By metric and run: its place, and the places of those that it cannot be told apart from."""
+        found = {}
+        for number, name in enumerate(self.names):
+            order = sorted((of[number], run) for run, of in self._plain_board.places.items())
+            compared = self.comparison(name) if len(order) <= MOST_COMPARED else None
+            found[name] = _places([(run, place) for place, run in order], compared)
+        return found
+
+    @_once
+    def _board(self) -> Board:
+        plain = self._plain_board
+        if self.is_long:
+            most = f"intervals and tie groups: only on boards of at most {MOST_COMPARED} runs"
+            return _board_of(self, plain.board, plain.records, (most,))
+        try:
+            with self.file.read() as con:
+                found = leaderboard.leaderboard(
+                    con, self.dataset, metrics=self.names, ci=True, protocol=self.protocol,
+                    compute=self.compute, **self.past,
+                )  # fmt: skip
+                return _board_of(self, found, database.records(found.relation), ())
+        except UsageError as error:
+            return _board_of(self, plain.board, plain.records, (f"no intervals: {error}",))
 
     @_once
     def board(self) -> Board:
         """The board in the order of the first metric."""
-        return self._board[0]
+        return self._board
 
     @_once
     def measures(self) -> tuple[Measure, ...]:
         """The metrics."""
-        board, directions = self._board
-        return tuple(measure_of(name, directions[name], board.rows) for name in self.names)
+        board = self._plain_board
+        values = {
+            name: [row[name] for row in board.records if row[name] is not None]
+            for name in self.names
+        }
+        return tuple(
+            measure_of(
+                name, board.board.directions[name],
+                min(values[name], default=None), max(values[name], default=None),
+            )
+            for name in self.names
+        )  # fmt: skip
+
+    @_once
+    def tags(self) -> Mapping[str, tuple[str, ...]]:
+        """The tags of the runs that have any."""
+        with self.file.read() as con:
+            given = con.execute(
+                "select run, tags from runs where dataset = $1 and tags is not null", [self.dataset]
+            ).fetchall()
+        return {run: tuple(f"{key}={one}" for key, one in of.items()) for run, of in given}
 
     @_once
     def versions(self) -> Mapping[str, Sequence[Record]]:
@@ -269,9 +342,14 @@ class Contents:
         with self._read() as con:
             return tuple(_records(con, "analyses/query_difficulty", asked))
 
+    @property
+    def listed_runs(self) -> Sequence[str]:
+        """The runs on the pages of queries: the best ones of very many."""
+        return self.runs[:MOST_COMPARED]
+
     @_once
     def _all_values(self) -> Mapping[str, Mapping[str, Values]]:
-        return self._values([query["query_id"] for query in self.queries], None)
+        return self._values([query["query_id"] for query in self.queries], self.listed_runs)
 
     @_once
     def _all_lists(self) -> Mapping[str, Lists]:
@@ -300,7 +378,7 @@ class Contents:
         with self.reading:
             if metric not in self._kept_timelines:
                 self._kept_timelines[metric] = _timeline(
-                    self.file, self.dataset, metric, self.protocol, self.compute
+                    self.file, self.dataset, metric, self.protocol, self.compute, self.past
                 )
             return self._kept_timelines[metric]
 
@@ -365,20 +443,32 @@ class Contents:
         with self.reading:
             if metric not in self._comparisons:
                 self._comparisons[metric] = _comparison(
-                    self.file, self.dataset, self.runs, metric, self.protocol
+                    self.file, self.dataset, self.runs, metric, self.protocol, self.past
                 )
             return self._comparisons[metric]
 
     def values_of_query(self, query: str) -> Mapping[str, Values]:
         """Return the values of the metrics, in their order, of each run on a query."""
-        found = self._values([query], None) if self.one_by_one else self._all_values
+        found = self._values([query], self.listed_runs) if self.one_by_one else self._all_values
         return found.get(query, {})
 
     def values_of_run(self, run: str) -> Mapping[str, Values]:
         """Return the values of the metrics, in their order, of a run on each query."""
         chosen = [query["query_id"] for query in self.queries]
-        found = self._values(chosen, [run]) if self.one_by_one else self._all_values
+        found = self._values(chosen, [run]) if self.one_by_one else self._values_near(run)
         return {query: found[query][run] for query in chosen if run in found.get(query, {})}
+
+    def _values_near(self, run: str) -> Mapping[str, Mapping[str, Values]]:
+        """Return the values of a run and those that follow it on the board, which come next."""
+        first = self.runs.index(run) // MOST_COMPARED * MOST_COMPARED
+        if not first:
+            return self._all_values
+        with self.reading:
+            if self._near[0] != first:
+                chosen = [query["query_id"] for query in self.queries]
+                block = self.runs[first : first + MOST_COMPARED]
+                self._near = first, self._values(chosen, block)
+            return self._near[1]
 
     def values(self) -> Mapping[str, Mapping[str, Values]]:
         """Return the values of the metrics, in their order, by query and run."""
@@ -399,15 +489,6 @@ class Contents:
     def num_queries(self) -> int:
         """Return how many queries have values, of which `queries` may be only some."""
         return int(self.queries[0]["num_queries"]) if self.queries else 0
-
-    def _order(self, metric: str) -> list[tuple[str, int]]:
-        with self.file.read() as con:
-            found = leaderboard.leaderboard(
-                con, self.dataset, metrics=self.names, sort=metric, protocol=self.protocol,
-                compute=self.compute,
-            )  # fmt: skip
-            rows = found.relation.project("run, place").fetchall()
-        return [(str(run), int(place)) for run, place in rows]
 
     def _values(
         self, queries: Sequence[str], runs: Sequence[str] | None
@@ -431,8 +512,9 @@ class Contents:
         lists: dict[str, dict[str, list[Listed]]] = defaultdict(dict)
         with self.file.read() as con:
             found = explained_lists.explained_lists(
-                con, self.dataset, self.names[0], queries, top=self.depth, protocol=self.protocol
-            )
+                con, self.dataset, self.names[0], queries, top=self.depth,
+                protocol=self.protocol, runs=self.listed_runs,
+            )  # fmt: skip
             for run, query, _, document, relevance, part in found.fetchall():
                 lists[query].setdefault(run, []).append((document, relevance, part))
         return lists
@@ -440,7 +522,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class State:
-    """What the database holds: datasets, newest runs, what is stale; `evaluated` has protocols."""
+    """What the database holds: datasets, newest runs, what is stale; `evaluated` has protocols.
+
+    `relations` are its views and tables.
+    """
 
     datasets: tuple[Record, ...]
     runs: tuple[Record, ...]
@@ -448,6 +533,7 @@ class State:
     commands: tuple[str, ...]
     evaluated: Mapping[str, tuple[str, ...]]
     gates: tuple[analyses.Gate, ...]
+    relations: tuple[reference.Relation, ...]
 
 
 def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
@@ -477,6 +563,7 @@ def state(con: duckdb.DuckDBPyConnection, wanted: Sequence[str]) -> State:
         commands=tuple(command for one in found for command in one.commands),
         evaluated={name: tuple(evaluated[name]) for name in names},
         gates=analyses.gates(con, runs),
+        relations=reference.relations(con),
     )
 
 
@@ -489,12 +576,21 @@ def contents(
     depth: int = 20,
     one_by_one: bool = False,
     with_text: bool = False,
+    then: Then = NOW,
+    days: Sequence[str] = (),
 ) -> Contents | None:
-    """Return what the pages of a dataset under a protocol show; None if it has no current values."""
+    """Return what the pages of a dataset under a protocol show; None if it has no current values.
+
+    Raises UsageError for a past state without values.
+    """
+    if not then.is_now:
+        file = PastFile(file, dataset, then)
     with file.read() as con:
         rules = stored_metrics.stored_rules(con, protocol)
         names = stored_metrics.names(con, [dataset], metrics, rules)
         names = names or stored_metrics.with_values(con, [dataset], rules)
+        if not names and not then.is_now:  # says what is missing
+            stored_metrics.evaluated_metrics(con, dataset, rules)
     if not names:
         return None
     # what is asked for is computed where it is missing, by each call for a connection of its own
@@ -507,6 +603,8 @@ def contents(
         depth=depth,
         one_by_one=one_by_one,
         with_text=with_text,
+        then=then,
+        days=days,
     )
     return found if found.runs else None
 
@@ -533,14 +631,13 @@ def metric_title(name: str) -> str:
     return name if metric is None else metric.definition.title
 
 
-def measure_of(name: str, direction: str, rows: Sequence[BoardRow]) -> Measure:
+def measure_of(name: str, direction: str, lowest: float | None, highest: float | None) -> Measure:
     """Return a metric; bars of one without bounds end at its lowest and highest values."""
     metric = known_metric(name)
     definition = None if metric is None else metric.definition
     low, high = definition.range if isinstance(definition, MetricTemplate) else (-inf, inf)
-    values = [value for row in rows if (value := row.cells[name].value) is not None]
-    low = min(values, default=0.0) if isinf(low) else low
-    high = max(values, default=1.0) if isinf(high) else high
+    low = (0.0 if lowest is None else lowest) if isinf(low) else low
+    high = (1.0 if highest is None else highest) if isinf(high) else high
     return Measure(
         name=name,
         title=metric_title(name),
@@ -616,42 +713,22 @@ def board_rows(
     )
 
 
-def _board(
-    file: WarehouseFile,
-    dataset: str,
-    protocol: str,
-    names: Sequence[str],
-    places: Mapping[str, Mapping[str, tuple[int, str]]],
-    compute: bool,
-    is_long: bool,
-) -> tuple[Board, Mapping[str, str]]:
-    """Return the board, and the better direction of each metric; a long one without intervals."""
-
-    def read(ci: bool) -> tuple[LibraryBoard, list[tuple[str, Mapping[str, str] | None]]]:
-        with file.read() as con:
-            found = leaderboard.leaderboard(
-                con, dataset, metrics=names, ci=ci, protocol=protocol, compute=compute
-            )
-            sql = "select run, tags from runs where dataset = $1"
-            return found, con.execute(sql, [dataset]).fetchall()
-
-    notes: tuple[str, ...] = ()
-    try:
-        found, given = read(ci=not is_long)
-    except UsageError as error:
-        notes = (f"no intervals: {error}",)
-        found, given = read(ci=False)
-    tags = {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
-    records = database.records(found.relation)
+def _board_of(
+    contents: Contents, found: LibraryBoard, records: Sequence[Record], notes: tuple[str, ...]
+) -> Board:
+    """Return the board that a reading of the library is shown as; a long one without texts."""
+    names, places = contents.names, contents.places
     best = {name: best_runs(name, found.directions[name], records) for name in names}
-    rows = board_rows(records, names, tags, lambda name, row: places[name][row["run"]], best)
-    result = presentation.leaderboard(found, protocol)
-    texts = {} if is_long else {
+    rows = board_rows(
+        records, names, contents.tags, lambda name, row: places[name][row["run"]], best
+    )
+    result = presentation.leaderboard(found, contents.protocol)
+    texts = {} if contents.is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
     }  # fmt: skip
-    has_groups = any(_TO in cell.places for row in rows for cell in row.cells.values())
-    board = Board(rows, has_groups, not notes and not is_long, (*result.notes, *notes), texts)
-    return board, found.directions
+    has_groups = any(_TO in said for of in places.values() for _, said in of.values())
+    has_intervals = board_intervals.width_of(names[0]) in found.relation.columns
+    return Board(rows, has_groups, has_intervals, (*result.notes, *notes), texts)
 
 
 def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
@@ -666,19 +743,23 @@ def best_runs(name: str, direction: str, rows: Sequence[Record]) -> set[str]:
 
 
 def _timeline(
-    file: WarehouseFile, dataset: str, metric: str, protocol: str, compute: bool
+    file: WarehouseFile, dataset: str, metric: str, protocol: str, compute: bool, then: Past
 ) -> Timeline:
     with file.read() as con:
         found = history.history(
-            con, dataset, metric, protocol=protocol, as_of=None, qrels=None,
-            compute=compute,
+            con, dataset, metric, protocol=protocol, compute=compute, **then
         )  # fmt: skip
     result = presentation.history(found)
     return Timeline(metric, tuple(database.records(found.relation)), result.notes)
 
 
 def _comparison(
-    file: WarehouseFile, dataset: str, runs: Sequence[str], metric: str, protocol: str
+    file: WarehouseFile,
+    dataset: str,
+    runs: Sequence[str],
+    metric: str,
+    protocol: str,
+    then: Past,
 ) -> Comparison:
     """Compare every two of the runs, in one family; a metric that is no hypothesis has no pairs."""
     notes: tuple[str, ...] = ()
@@ -691,7 +772,7 @@ def _comparison(
         found = comparison.compare(
             file, dataset, compared, [metric], compare.How(), bases=(), all_pairs=True,
             judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
-            as_of=None, qrels=None, on_step=None,
+            on_step=None, **then,
         )  # fmt: skip
     except UsageError as error:
         return Comparison(metric, tuple(compared), (), (*notes, f"no tests: {error}"))

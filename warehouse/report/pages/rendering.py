@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
 from math import floor
@@ -51,6 +52,7 @@ def _environment() -> jinja2.Environment:
         "json": data,
         "heat": heat,
         "probability": probability,
+        "quoted": shlex.quote,
     }
     return env
 

@@ -18,18 +18,19 @@ from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
-from warehouse.report.pages import rendering
-from warehouse.report.pages.contents import Contents, Lists, State, metric_title
+from warehouse.report.pages import analyses, reference, rendering
+from warehouse.report.pages.contents import ROWS, BoardRow, Contents, Lists, State, metric_title
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
 # stand at each end of a run's.
 _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
 # As many as tables show; and enough for differences of values, without the last bits of a double.
-_PLACES, _DIGITS = 4, 10
+_PLACES, _DIGITS = 4, 7
 # As much of a document's text as its page shows.
 _MOST_TEXT = 4_000
-ASSETS = ("report.css", "report.js", "charts.js")
+PROTOCOLS = "reference/protocols.html"
+ASSETS = ("report.css", "report.js", "charts.js", "long_board.js")
 LIVE_ASSETS = ("live.js",)
 
 
@@ -62,7 +63,7 @@ def metric_path(name: str, protocol: str) -> str:
 class Places:
     """Where the pages of a dataset under a protocol are, from the first folder on.
 
-    Live pages of other metrics than the stored ones name them in each link.
+    Live pages of other metrics than the stored ones, or of a past state, name them in each link.
     """
 
     def __init__(self, contents: Contents, *, is_live: bool = False) -> None:
@@ -74,9 +75,11 @@ class Places:
         self.metric_keys = keys(contents.names)
         self.run_keys = keys(contents.runs)
         self.query_keys = keys(query["query_id"] for query in contents.queries)
-        is_asked = is_live and contents.compute
-        self.asked = f"?{urlencode({'metric': contents.names}, doseq=True)}" if is_asked else ""
+        words: dict[str, Any] = {"metric": contents.names} if is_live and contents.compute else {}
+        words |= contents.then.words
+        self.asked = f"?{urlencode(words, doseq=True)}" if words else ""
         self.board = self._at("index.html")
+        self.rows = self._at("data/board.js")
         self.queries = self._at("queries/index.html")
         self.comparisons = self._at("compare.html")
         self.history = self._at("history.html")
@@ -133,6 +136,11 @@ class Places:
         words = (self.metric_keys[metric], self.run_keys[base], self.run_keys[run])
         return f"{self.comparisons}#metric={words[0]}&base={words[1]}&run={words[2]}"
 
+    @property
+    def rules(self) -> str | None:
+        """Where the rules of the protocol are; None for one that is gone."""
+        return protocol_path(self.protocol) if self.protocol in protocols.catalogue() else None
+
     def pairs(self, metric: str) -> str:
         """Return where the script with the values of a metric is."""
         return self._at(f"data/{self.metric_keys[metric]}.js")
@@ -156,6 +164,7 @@ def files(about: About, state: State, found: Sequence[Contents]) -> Files:
         ]
         yield from _of_dataset(_Writer(about, at), contents, others)
     yield from _metrics(_Writer(about), places)
+    yield from _reference(_Writer(about), state)
     yield _Writer(about).page("index.html", "home.html", "home", partial(_home, state, places))
 
 
@@ -223,6 +232,8 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
     at = writer.at
     assert at is not None
     yield writer.page(at.board, "board.html", "Board", partial(_board, contents, others))
+    if contents.is_long and not writer.about.is_live:
+        yield at.rows, partial(_rows, contents, at)
     yield writer.page(at.queries, "queries.html", "Queries", lambda: {"contents": contents})
     for run in contents.runs:
         yield writer.page(at.run(run), "run.html", "Board", partial(_run, contents, at, run))
@@ -260,11 +271,51 @@ def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
     return {
         "contents": contents,
         "board": board,
+        "leaderboard": leaderboard_command(contents),
+        "rows": board.rows[:ROWS] if contents.is_long else board.rows,
         "others": others,
         "systems": sorted({row.system for row in board.rows if row.system}),
         "tags": sorted({tag for row in board.rows for tag in row.tags}),
         "notes": [*board.notes, *(groups if board.has_groups else tested.notes)],
     }
+
+
+def leaderboard_command(contents: Contents) -> str:
+    """Return the command that writes the whole board."""
+    return _how(contents, "leaderboard -f csv -o board.csv")
+
+
+def _rows(contents: Contents, at: Places) -> str:
+    """Return a script with the rows of a long board, in its order, one list for each column."""
+    rows = contents.board.rows
+    systems = sorted({row.system for row in rows if row.system})
+    tags = sorted({tag for row in rows for tag in row.tags})
+    places = {word: place for place, word in enumerate(systems)}
+    numbers = {word: place for place, word in enumerate(tags)}
+    cells = [[row.cells[name] for row in rows] for name in contents.names]
+    found = {
+        "runs": [visible(row.run) for row in rows],
+        "keys": {place: key for place, row in enumerate(rows) if (key := at.run_keys[row.run]) != row.run},
+        "systems": [visible(system) for system in systems],
+        "system": [places.get(row.system or "") for row in rows],
+        "tags": [visible(tag) for tag in tags],
+        "tag": [[numbers[tag] for tag in row.tags] for row in rows] if tags else [],
+        "answered": [row.answered for row in rows],
+        "judged": [row.judged for row in rows],
+        "metrics": [
+            {
+                "key": at.metric_keys[measure.name],
+                "count": measure.is_count,
+                "low": measure.low,
+                "high": measure.high,
+                "values": [_rounded(cell.value, _PLACES) for cell in of],
+                "places": [cell.place for cell in of],
+                "best": [place for place, cell in enumerate(of) if cell.is_best],
+            }
+            for measure, of in zip(contents.measures, cells, strict=True)
+        ],
+    }  # fmt: skip
+    return rendering.script("board", found)
 
 
 def _compare(contents: Contents, at: Places) -> dict[str, Any]:
@@ -310,7 +361,7 @@ def _history(contents: Contents, at: Places) -> dict[str, Any]:
                 "record": row["is_record"],
                 "key": at.run_keys.get(row["run"]),
             }
-            for row in timeline.rows
+            for row in timeline.shown
         ]
         for timeline in contents.timelines
     ]
@@ -337,12 +388,32 @@ def _how(contents: Contents, told: str, **words: Any) -> str:
 def _fusions(contents: Contents, at: Places) -> dict[str, Any]:
     """Return what the page of merged runs shows: each beside its best parent, by the first metric."""
     metric = contents.names[0]
-    found = [(run, _merged(contents, run)) for run in contents.runs if run in contents.fusions]
+    found = [(run, merged(contents, run)) for run in contents.runs if run in contents.fusions]
     return {"contents": contents, "found": found, "metric": contents.measures[0], "name": metric}
 
 
-def _merged(contents: Contents, run: str) -> dict[str, Any] | None:
-    """Return a merged run's parents, with their rows on the board and the difference to each."""
+@dataclass(frozen=True)
+class Parent:
+    """A parent of a merged run: its row on the board, and the tested gain over it, if there are any."""
+
+    name: str
+    about: Mapping[str, Any]
+    row: BoardRow | None
+    gain: float | None
+    test: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A merged run with its row on the board, beside its parents."""
+
+    fused: analyses.Fused
+    row: BoardRow
+    parents: tuple[Parent, ...]
+
+
+def merged(contents: Contents, run: str) -> Merged | None:
+    """Return a merged run beside its parents; None for a run that is not merged."""
     fused = contents.fusions.get(run)
     if fused is None:
         return None
@@ -351,20 +422,20 @@ def _merged(contents: Contents, run: str) -> dict[str, Any] | None:
         (row["base"], row["run"]): row for row in contents.comparison(contents.names[0]).pairs
     }
     parents = []
-    for parent in fused.parents:
-        name = parent["source"]
+    for about in fused.parents:
+        name = about["source"]
         test = tested.get((name, run)) or tested.get((run, name))
         sign = 1 if (name, run) in tested else -1
         parents.append(
-            {
-                "name": name,
-                "about": parent,
-                "row": board.get(name) if parent["source_is_current"] else None,
-                "gain": None if test is None else sign * test["difference"],
-                "test": test,
-            }
+            Parent(
+                name,
+                about,
+                board.get(name) if about["source_is_current"] else None,
+                None if test is None else sign * test["difference"],
+                test,
+            )
         )
-    return {"fused": fused, "row": board[run], "parents": parents}
+    return Merged(fused, board[run], tuple(parents))
 
 
 def _agreement() -> dict[str, str]:
@@ -421,7 +492,7 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
         "other": None if len(contents.runs) < 2 else contents.runs[1] if run == best else best,
         "queries": queries,
         "gates": [(gate, None) for gate in contents.gates if gate.verdict["run"] == run],
-        "merged": _merged(contents, run),
+        "merged": merged(contents, run),
         "best": ranked[:_ENDS],
         "worst": ranked[::-1][:_ENDS],
         "verify": command("verify", contents.dataset),
@@ -558,6 +629,37 @@ def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> File
         "metrics/index.html", "metrics.html", "Metrics",
         lambda: {"shown": shown.values(), "catalogue": _catalogue()},
     )  # fmt: skip
+
+
+def _reference(writer: _Writer, state: State) -> Files:
+    """Yield the pages of the protocols and of the schema."""
+    yield writer.page(
+        PROTOCOLS, "protocols.html", "Protocols",
+        lambda: {"protocols": reference.all_protocols(), "keys": keys(protocols.catalogue())},
+    )  # fmt: skip
+    yield writer.page("reference/schema.html", "schema.html", "Schema", partial(_schema, state))
+
+
+def _schema(state: State) -> dict[str, Any]:
+    """Return what the page of the schema shows: views, macros, and the tables below them."""
+    found = state.relations
+    macros = "Common questions, written as functions that give rows."
+    tables = "The views read these. Their numbers (run_id …) are those of one file."
+    groups = (
+        ("Views", "", [one for one in found if one.kind == "view" and not one.is_table]),
+        ("Macros", macros, [one for one in found if one.kind == "macro"]),
+        ("Tables", tables, [one for one in found if one.is_table]),
+    )
+    return {
+        "groups": [group for group in groups if group[2]],
+        "keys": keys(one.view for one in found),
+        "command": "warehouse query",
+    }
+
+
+def protocol_path(name: str) -> str:
+    """Return where the rules of a protocol are."""
+    return f"{PROTOCOLS}#{keys([name])[name]}"
 
 
 def _catalogue() -> list[dict[str, str]]:

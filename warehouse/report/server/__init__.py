@@ -27,6 +27,7 @@ def serve(
     names: Iterable[str],
     depth: int,
     say: Callable[[str], object],
+    lake: str | None = None,
 ) -> None:
     """Serve the pages until the program is interrupted, as `Warehouse.serve` does."""
     try:
@@ -39,18 +40,21 @@ def serve(
 
     check_at_least(1, depth=depth)
     check_token(host, token or None)
-    file.existing()
+    if lake is None:
+        file.existing()
     listening = application.bound(host, port)
     with listening:
         resources = replace(file.resources, threads=file.resources.threads or _THREADS)
-        with replicas.followed(file, resources, depth, say) as found:
+        with replicas.followed(file, resources, depth, say, lake) as found:
             run_sql = console.Console()
             try:
                 app = application.application(found, run_sql, token or None, [host, *names])
                 shown = f"[{host}]" if ":" in host else host
                 kind = "its replica, kept fresh" if found.is_own else "a replica"
                 port = listening.getsockname()[1]
-                say(f"serving {file.path} ({kind}) at http://{shown}:{port}/; Ctrl-C ends it")
+                say(
+                    f"serving {lake or file.path} ({kind}) at http://{shown}:{port}/; Ctrl-C ends it"
+                )
                 application.serve(app, listening)
             finally:
                 run_sql.close()

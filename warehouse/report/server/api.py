@@ -11,6 +11,7 @@ from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_word, no_such_run
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
+from warehouse.report.pages import site
 from warehouse.report.pages.contents import Contents, Record
 from warehouse.report.server import console, live_board
 from warehouse.report.server.live_board import View
@@ -23,14 +24,16 @@ _DATASET = {
     "protocol": "Name of the protocol; by default that of the program.",
     "metric": "A metric, as in nDCG@10; repeatable. By default those that are stored.",
 }
+_THEN = {
+    "as_of": "A day or moment: what was there then.",
+    "qrels": "A version of the qrels.",
+}
 _BOARD = {
     "sort": "A metric, run or answered.",
     "reverse": "1 turns the order around.",
     "text": "Only runs with this text in name, system or tag.",
     "system": "Only runs of this system.",
     "tag": "Only runs with this tag, as in stage=final.",
-    "as_of": "A day or moment: the board as it was then.",
-    "qrels": "A version of the qrels.",
     "slice": "The board of each part of this slice.",
     "part": "Only this part of the slice.",
     "page": f"The number of a page of {live_board.ROWS} rows.",
@@ -61,7 +64,7 @@ def _contents(snapshot: Snapshot, words: Words) -> Contents:
     check_word("dataset", dataset, known)
     protocol = _one(words, "protocol") or protocols.DEFAULT
     metrics = tuple(value for key, value in words if key == "metric" and value)
-    found = snapshot.contents(dataset, protocol, metrics)
+    found = snapshot.contents(dataset, protocol, metrics, live_board.then(words))
     if found is None:
         raise UsageError(f"{dataset}: no run has a value under protocol {protocol} yet")
     return found
@@ -72,6 +75,7 @@ def _named(contents: Contents) -> dict[str, Any]:
         "dataset": contents.dataset,
         "protocol": contents.protocol,
         "qrels_version": contents.qrels["version"],
+        "as_of": contents.then.as_of or None,
         "metrics": list(contents.names),
     }
 
@@ -100,12 +104,8 @@ def _board(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
     contents = _contents(snapshot, words)
     view = View.of([(key, value) for key, value in words if key not in ("dataset", "protocol")])
     found = live_board.live_board(snapshot, contents, view)
-    named = _named(contents)
-    if view.version is not None:
-        named["qrels_version"] = view.version
     return {
-        **named,
-        "as_of": view.as_of or None,
+        **_named(contents),
         "slice": view.slice or None,
         "sorted_by": found.sorted_by,
         "num_runs": found.total,
@@ -180,8 +180,7 @@ def _compare(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
     found = comparison.compare(
         contents.file, contents.dataset, runs, contents.names, compare.How(), bases=(),
         all_pairs=True, judged_only=False, judged=False, all_relevant=False, store=False,
-        protocol=contents.protocol, as_of=_one(words, "as_of") or None,
-        qrels=live_board.whole("qrels", _one(words, "qrels")), on_step=None,
+        protocol=contents.protocol, on_step=None, **contents.past,
     )  # fmt: skip
     return {
         **_named(contents),
@@ -200,6 +199,89 @@ def _history(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
             for timeline in contents.timelines
             for row in timeline.rows
         ],
+    }
+
+
+def _slices(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
+    contents = _contents(snapshot, words)
+    return {
+        **_named(contents),
+        "rows": [
+            {
+                "slice": slice.name,
+                "part": part["part"],
+                "queries": part["queries"],
+                "run": run,
+                "values": {metric: row[metric] for metric in slice.metrics},
+            }
+            for slice in contents.slices
+            for part in slice.parts
+            for run, row in slice.values[part["part"]].items()
+        ],
+    }
+
+
+def _curves(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
+    contents = _contents(snapshot, words)
+    return {
+        **_named(contents),
+        "curves": [
+            {
+                "curve": curve.name,
+                "x": curve.x,
+                "y": curve.y,
+                "area": curve.area,
+                "areas": curve.areas,
+                "points": curve.points,
+                "notes": curve.notes,
+            }
+            for curve in contents.curves
+        ],
+    }
+
+
+def _fusion(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
+    contents = _contents(snapshot, words)
+    rows: list[Record] = []
+    for run in contents.runs:
+        merged = site.merged(contents, run)
+        rows += [] if merged is None else [
+            {
+                "run": run,
+                "method": merged.fused.method,
+                "normalisation": merged.fused.normalisation,
+                "tuned_by": merged.fused.tuned_by,
+                "parent": parent.name,
+                "parent_version": parent.about["source_version"],
+                "weight": parent.about["weight"],
+                "gain": parent.gain,
+                "p_adjusted": None if parent.test is None else parent.test["p_adjusted"],
+            }
+            for parent in merged.parents
+        ]  # fmt: skip
+    return {**_named(contents), "rows": rows}
+
+
+def _agreement(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
+    contents = _contents(snapshot, words)
+    runs, metrics = contents.agreement_of_runs, contents.agreement_of_metrics
+    return {
+        **_named(contents),
+        "depth": None if runs is None else runs.depth,
+        "of_runs": [] if runs is None else list(runs.pairs.values()),
+        "of_metrics": [] if metrics is None else list(metrics.pairs.values()),
+    }
+
+
+def _holes(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
+    contents = _contents(snapshot, words)
+    found = contents.holes
+    return {
+        **_named(contents),
+        "depth": None if found is None else found.depth,
+        "total": 0 if found is None else found.total,
+        "rows": [] if found is None else found.rows,
+        "filled": [] if found is None else found.filled,
     }
 
 
@@ -228,7 +310,8 @@ def _schema(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
     return {"views": console.schema(snapshot)}
 
 
-_NAMED = ("dataset", "protocol", "qrels_version", "metrics")
+_NAMED = ("dataset", "protocol", "qrels_version", "as_of", "metrics")
+_ASKED = _DATASET | _THEN
 _RUN = {"run": "Name of a run."}
 ENDPOINTS = (
     Endpoint(
@@ -236,31 +319,51 @@ ENDPOINTS = (
         ("datasets", "runs", "due", "protocols", "published_at", "program_version"), _home,
     ),
     Endpoint(
-        "/api/board", "A leaderboard, as `warehouse leaderboard` has it.", _DATASET | _BOARD,
-        (*_NAMED, "as_of", "slice", "sorted_by", "num_runs", "num_found", "num_pages", "rows",
+        "/api/board", "A leaderboard, as `warehouse leaderboard` has it.", _ASKED | _BOARD,
+        (*_NAMED, "slice", "sorted_by", "num_runs", "num_found", "num_pages", "rows",
          "notes"), _board,
     ),
     Endpoint(
         "/api/run", "A run: its versions, its values and what proves them, by query too.",
-        _DATASET | _RUN, (*_NAMED, "run", "numbers", "versions", "queries"), _run,
+        _ASKED | _RUN, (*_NAMED, "run", "numbers", "versions", "queries"), _run,
     ),
     Endpoint(
         "/api/queries", "The queries, with the lowest, mean and highest value of the first metric.",
-        _DATASET, (*_NAMED, "num_queries", "rows"), _queries,
+        _ASKED, (*_NAMED, "num_queries", "rows"), _queries,
     ),
     Endpoint(
         "/api/query", "A query: the value of every run, and the lists, as `warehouse explain` has them.",
-        _DATASET | {"query": "Id of a query."}, (*_NAMED, "query", "values", "lists"), _query,
+        _ASKED | {"query": "Id of a query."}, (*_NAMED, "query", "values", "lists"), _query,
     ),
     Endpoint(
         "/api/compare", "All pairs of some runs, as `warehouse compare --all-pairs` has them.",
-        _DATASET | {"run": "Name of a run; two or more.", "as_of": _BOARD["as_of"],
-                    "qrels": _BOARD["qrels"]},
+        _ASKED | {"run": "Name of a run; two or more."},
         (*_NAMED, "runs", "pairs", "notes"), _compare,
     ),
     Endpoint(
-        "/api/history", "The values over time, as `warehouse history` has them.", _DATASET,
+        "/api/history", "The values over time, as `warehouse history` has them.", _ASKED,
         (*_NAMED, "rows"), _history,
+    ),
+    Endpoint(
+        "/api/slices", "The values in the parts of each slice, as `warehouse leaderboard --slice` "
+        "has them.", _ASKED, (*_NAMED, "rows"), _slices,
+    ),
+    Endpoint(
+        "/api/curves", "The stored curves of the best runs, as `warehouse curve` has them.",
+        _ASKED, (*_NAMED, "curves"), _curves,
+    ),
+    Endpoint(
+        "/api/fusion", "Each merged run beside its parents; the gain is that of `warehouse compare`.",
+        _ASKED, (*_NAMED, "rows"), _fusion,
+    ),
+    Endpoint(
+        "/api/agreement", "How much the lists of the best runs agree, and the metrics on the order "
+        "of the runs, as `warehouse agree` has them.", _ASKED,
+        (*_NAMED, "depth", "of_runs", "of_metrics"), _agreement,
+    ),
+    Endpoint(
+        "/api/judge-next", "The unjudged documents to judge next, as `warehouse holes` has them.",
+        _ASKED, (*_NAMED, "depth", "total", "rows", "filled"), _holes,
     ),
     Endpoint("/api/metrics", "The catalogue of metrics and protocols.", {},
              ("metrics", "protocols"), _metrics),

@@ -164,7 +164,7 @@ def _page(path: str, snapshot: Snapshot, words: Words) -> Made | None:
     if there is not None and path == f"{site.folder_of(*there)}/index.html":
         return _board(snapshot, *there, words)
     metrics = tuple(value for key, value in words if key == "metric" and value)
-    text = snapshot.page(path, metrics)
+    text = snapshot.page(path, metrics, live_board.then(words))
     if text is None:
         return None
     kind = _KINDS[path.rpartition(".")[2]]
@@ -181,15 +181,20 @@ def _limits() -> dict[str, Any]:
 def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Made | None:
     view = View.of(words)
     contents = snapshot.contents(
-        dataset, protocol, snapshot.metrics(dataset, protocol, view.metric)
+        dataset, protocol, snapshot.metrics(dataset, protocol, view.metric), view.then
     )
     if contents is None:
         return None
-    at = site.Places(contents, is_live=True)
+    at = snapshot.kept.get(
+        ("places", dataset, protocol, contents.names, contents.compute, contents.then),
+        lambda: site.Places(contents, is_live=True),
+    )
     live = live_board.live_board(snapshot, contents, view)
     given = {
         "contents": contents,
         "board": live.board,
+        "leaderboard": site.leaderboard_command(contents),
+        "rows": live.board.rows,
         "live": live,
         "view": view,
         "choices": live_board.choices(snapshot, contents),

@@ -7,10 +7,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from warehouse.errors import UsageError, WarehouseError, check_word
 from warehouse.report import query_process
+from warehouse.report.pages.reference import Relation
 from warehouse.report.server.snapshot import Snapshot
 from warehouse.store.database import Resources
 from warehouse.store.scratch_folders import scratch_folder
@@ -98,26 +98,6 @@ class Console:
         )
 
 
-def schema(snapshot: Snapshot) -> list[dict[str, Any]]:
+def schema(snapshot: Snapshot) -> list[Relation]:
     """Return the views for people, in their order: name, comment, example and columns."""
-
-    def read() -> list[dict[str, Any]]:
-        from warehouse.analyze import listings
-
-        with snapshot.file.read() as con:
-            rows = listings.schema(con).fetchall()
-        views: dict[str, dict[str, Any]] = {}
-        for kind, relation, column, type, comment, example in rows:
-            if kind != "view" or "." in relation:
-                continue
-            if column is None:
-                views[relation] = {
-                    "view": relation, "comment": comment, "example": example, "columns": [],
-                }  # fmt: skip
-            elif relation in views:
-                views[relation]["columns"].append(
-                    {"column": column, "type": type, "comment": comment}
-                )
-        return list(views.values())
-
-    return snapshot.kept.get("schema", read)
+    return [one for one in snapshot.state.relations if one.kind == "view" and not one.is_table]

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
+import duckdb
+
 from warehouse.analyze import board_intervals, leaderboard, listings, stored_metrics
+from warehouse.analyze.board import Board as LibraryBoard
 from warehouse.errors import UsageError, check_word, counted
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.report import presentation
 from warehouse.report.pages.contents import (
+    ROWS,
     Board,
-    BoardRow,
     Contents,
     Measure,
-    best_runs,
     board_rows,
     measure_of,
     places_of_groups,
 )
+from warehouse.report.pages.past_file import Then
 from warehouse.report.server.snapshot import Snapshot
+from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-# Rows of a page, and of the longest board that can be copied from its page.
-ROWS = 100
 _ORDERS = ("run", "answered")
-_OFF = "off"
+# The tables that hold a board, and the tags of its runs, on a connection.
+_BOARD, _TAGGED = "temp.main.live_board", "temp.main.tagged_run"
 
 
 @dataclass(frozen=True)
@@ -81,9 +86,9 @@ class View:
         return whole("qrels", self.qrels)
 
     @property
-    def is_now(self) -> bool:
-        """Whether the values are the current ones."""
-        return not (self.as_of or self.qrels)
+    def then(self) -> Then:
+        """The state that is shown."""
+        return Then(self.as_of, self.version)
 
 
 def whole(what: str, given: str) -> int | None:
@@ -95,17 +100,37 @@ def whole(what: str, given: str) -> int | None:
     return int(given)
 
 
+def then(words: Sequence[tuple[str, str]]) -> Then:
+    """Return the state that the words of an address ask for."""
+    given = dict(words)
+    return Then(given.get("as_of", "").strip(), whole("qrels", given.get("qrels", "").strip()))
+
+
 @dataclass(frozen=True)
 class _Whole:
-    """The whole board of a view: its rows in the order of a metric, and what is said about it."""
+    """The whole board of a state, kept as a table on a connection of its own, and what is said about it.
 
-    rows: tuple[BoardRow, ...]
+    With `said`, its rows are in the order of one metric, and those that cannot be told apart share
+    places; else they have an order by each metric.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    reading: threading.Lock
+    total: int
     parts: tuple[str, ...]
+    systems: tuple[str, ...]
+    tags: tuple[str, ...]
     measures: tuple[Measure, ...]
+    best: Sequence[tuple[str, float]]
+    said: Mapping[str, str]
     notes: tuple[str, ...]
     texts: Mapping[str, str]
-    has_groups: bool
     has_intervals: bool
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether some runs share their places."""
+        return len(set(self.said.values())) < len(self.said)
 
 
 @dataclass(frozen=True)
@@ -139,14 +164,12 @@ def choices(snapshot: Snapshot, contents: Contents) -> Choices:
     """Return what can be chosen for a dataset."""
 
     def read() -> Choices:
-        with contents.file.read() as con:
-            days = con.execute(render("analyses/changed_days"), {"dataset": contents.dataset})
-            shown = tuple(day.isoformat() for (day,) in days.fetchall())
+        with snapshot.file.read() as con:
             qrels = database.records(listings.listing(con, "qrels", contents.dataset))
             slices = database.records(listings.slices(con, contents.dataset, None))
         default = snapshot.contents(contents.dataset, contents.protocol)
         return Choices(
-            days=shown,
+            days=snapshot.days(contents.dataset),
             qrels=tuple(sorted(qrels, key=lambda row: -row["version"])),
             slices=tuple(dict.fromkeys(row["slice"] for row in slices)),
             metrics=() if default is None else default.names,
@@ -169,42 +192,69 @@ def live_board(snapshot: Snapshot, contents: Contents, view: View) -> LiveBoard:
         raise UsageError(
             f"sort={view.sort}: is not on this board; it has {', '.join(contents.names)}"
         )
+    # long boards have no intervals and groups, so that one reading serves every order
+    kept_by = by if len(contents.runs) <= board_intervals.MOST else ""
     whole_board = snapshot.kept.get(
-        ("board", contents.dataset, contents.protocol, contents.names, by, view.as_of, view.version,
-         view.slice),
-        lambda: _read(snapshot, contents, view, by),
+        ("board", contents.dataset, contents.protocol, contents.names, kept_by, view.as_of,
+         view.version, view.slice),
+        lambda: _read(snapshot, contents, view, kept_by),
     )  # fmt: skip
-    rows = _kept(whole_board.rows, view)
-    if sort == "run":
-        rows.sort(key=lambda row: row.run)
-    elif sort == "answered":
-        rows.sort(key=lambda row: -(row.answered or 0))
-    if view.reverse:
-        rows.reverse()
-    num_pages = max(1, -(-len(rows) // ROWS))
+    first = (view.number - 1) * ROWS
+    records, num_found = _page(whole_board, view, by, sort or by, first)
+    num_pages = max(1, -(-num_found // ROWS))
     if view.number > num_pages:
         raise UsageError(f"page={view.page}: there are {counted(num_pages, 'page')}")
-    first = (view.number - 1) * ROWS
-    board = Board(
-        tuple(rows[first : first + ROWS]),
-        has_groups=whole_board.has_groups,
-        has_intervals=whole_board.has_intervals,
-        notes=whole_board.notes,
-        texts=whole_board.texts,
-    )
-    everything = whole_board.rows
+    tags = {row["run"]: tuple(row["page_tags"] or ()) for row in records}
+    best = {
+        name: {row["run"] for row in records if name in row["page_best"]} for name in contents.names
+    }
+
+    def place_of(_: str, row: Mapping[str, Any]) -> tuple[int, str]:
+        place = row["page_place"]
+        return place, whole_board.said.get(row["run"], str(place))
+
+    rows = board_rows(records, contents.names, tags, place_of, best)
     return LiveBoard(
-        board,
+        Board(
+            rows, whole_board.has_groups, whole_board.has_intervals, whole_board.notes,
+            whole_board.texts,
+        ),
         whole_board.measures,
         sort or by,
-        len(everything),
-        len(rows),
+        whole_board.total,
+        num_found,
         first,
         num_pages,
         whole_board.parts,
-        tuple(sorted({row.system for row in everything if row.system})),
-        tuple(sorted({tag for row in everything for tag in row.tags})),
-    )
+        whole_board.systems,
+        whole_board.tags,
+    )  # fmt: skip
+
+
+def _page(
+    whole_board: _Whole, view: View, by: str, sort: str, first: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows of one page, and how many the filters let through."""
+    directions = {measure.name: measure.direction for measure in whole_board.measures}
+    sql = render(
+        "analyses/board_page", board=_BOARD, runs=_TAGGED, metric=by, sort=sort,
+        lower_is_better=directions[by] == "lower", reverse=bool(view.reverse), marked=whole_board.best,
+        has_parts=bool(view.slice),
+    )  # fmt: skip
+    asked = {
+        "text": view.text.lower(), "system": view.system, "tag": view.tag,
+        **({"part": view.part} if view.slice else {}),
+    }  # fmt: skip
+
+    def rows(most: int, skipped: int) -> list[dict[str, Any]]:
+        with whole_board.reading:
+            found = whole_board.con.execute(sql, asked | {"most": most, "skipped": skipped})
+            columns = [column[0] for column in found.description]
+            return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+    records = rows(ROWS, first)
+    there = records or (rows(1, 0) if first else [])
+    return records, there[0]["num_found"] if there else 0
 
 
 def _one_name(contents: Contents, given: str) -> str:
@@ -215,88 +265,88 @@ def _one_name(contents: Contents, given: str) -> str:
         return stored_metrics.one_name(con, [contents.dataset], given, rules)
 
 
-def _kept(rows: Sequence[BoardRow], view: View) -> list[BoardRow]:
-    """Return the rows that a view's filters let through."""
-    text = view.text.lower()
-
-    def has_text(row: BoardRow) -> bool:
-        return any(text in word.lower() for word in (row.run, row.system or "", *row.tags))
-
-    return [
-        row
-        for row in rows
-        if (not text or has_text(row))
-        and view.system in ("", row.system)
-        and (not view.tag or view.tag in row.tags)
-        and view.part in ("", row.part)
-    ]
-
-
 def _read(snapshot: Snapshot, contents: Contents, view: View, by: str) -> _Whole:
-    """Read a board as the command `leaderboard` does."""
+    """Read a board as the command `leaderboard` does, by one metric or, with "", by any."""
     names = contents.names
 
-    def read(con: Any, certain: bool) -> Any:
-        return leaderboard.leaderboard(
-            con, contents.dataset, metrics=names, slice=view.slice or None, sort=by,
-            protocol=contents.protocol, ci=certain, ties=certain,
-            as_of=view.as_of or None, qrels=view.version, compute=contents.compute,
-        )  # fmt: skip
+    @contextmanager
+    def read(certain: bool) -> Iterator[tuple[duckdb.DuckDBPyConnection, LibraryBoard]]:
+        with snapshot.file.read() as con:
+            yield con, leaderboard.leaderboard(
+                con, contents.dataset, metrics=names, slice=view.slice or None, sort=by or None,
+                protocol=contents.protocol, ci=certain, ties=certain,
+                as_of=view.as_of or None, qrels=view.version, compute=contents.compute,
+            )  # fmt: skip
 
     notes: tuple[str, ...] = ()
-    has_certainty = not view.slice and len(contents.runs) <= board_intervals.MOST
-    if has_certainty:
+    if by and not view.slice:
         try:
-            with contents.file.read() as con:
-                found = read(con, certain=True)
+            with read(certain=True) as (con, found):
+                return _whole(con, found, contents, view, ())
         except UsageError as error:  # what is wrong with more than the intervals is told below
-            notes, has_certainty = (f"no intervals: {error}",), False
+            notes = (f"no intervals: {error}",)
     elif not view.slice:
         most = board_intervals.MOST
         notes = (f"intervals and tie groups: only on boards of at most {most} runs",)
-    if not has_certainty:
-        with contents.file.read() as con:
-            found = read(con, certain=False)
-    tags = _tags(snapshot, contents.dataset)
-    records = database.records(found.relation)
-    best = {
-        name: set() if view.slice else best_runs(name, found.directions[name], records)
-        for name in names
-    }
-    groups = {row["run"]: row[board_intervals.GROUP] for row in records} if has_certainty else {}
-    order = [(row["run"], row["place"]) for row in records]
-    said = places_of_groups(order, groups) if groups else {}
+    with read(certain=False) as (con, found):
+        return _whole(con, found, contents, view, notes)
 
-    def place_of(_: str, row: Mapping[str, Any]) -> tuple[int, str]:
-        return row["place"], said.get(row["run"], str(row["place"]))
 
-    rows = board_rows(records, names, tags, place_of, best)
+def _whole(
+    con: duckdb.DuckDBPyConnection,
+    found: LibraryBoard,
+    contents: Contents,
+    view: View,
+    notes: tuple[str, ...],
+) -> _Whole:
+    """Keep a board on its connection."""
+    names, relation = contents.names, found.relation
+    dataset = {"dataset": contents.dataset}
     result = presentation.leaderboard(found, contents.protocol)
+    told = (*result.notes, *notes)
+    database.keep(con, f"from {relation.alias}", name="live_board")
+    database.keep(
+        con, "select run, tags from runs where dataset = $dataset", dataset, name="tagged_run"
+    )
+    ((total,),) = relation.count("*").fetchall()
+    metrics = [(name, found.directions[name]) for name in names]
+    bounds = con.execute(render("analyses/board_bounds", board=_BOARD, metrics=metrics)).fetchall()
+    said: Mapping[str, str] = {}
+    if board_intervals.GROUP in relation.columns:
+        rows = relation.project(f"run, place, {ident(board_intervals.GROUP)}").fetchall()
+        said = places_of_groups(
+            [(run, place) for run, place, _ in rows], {run: group for run, _, group in rows}
+        )
     texts = {}
-    if len(rows) <= ROWS:
+    if total <= ROWS:
         texts = {
             "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
         }  # fmt: skip
+    words = con.execute(render("analyses/board_words", board=_BOARD, runs=_TAGGED)).fetchall()
+    parts: list[str] = []
+    if view.slice:
+        parts = list(dict.fromkeys(str(part) for (part,) in relation.project("part").fetchall()))
     return _Whole(
-        rows,
-        tuple(dict.fromkeys(row["part"] for row in records)) if view.slice else (),
-        tuple(measure_of(name, found.directions[name], rows) for name in names),
-        (*result.notes, *notes),
+        con,
+        threading.Lock(),
+        total,
+        tuple(parts),
+        tuple(word for kind, word in words if kind == "system"),
+        tuple(word for kind, word in words if kind == "tag"),
+        tuple(
+            measure_of(name, direction, lowest, highest)
+            for (name, direction), (_, lowest, highest, _) in zip(metrics, bounds, strict=True)
+        ),
+        [
+            (name, best)
+            for name, (*_, best) in zip(names, bounds, strict=True)
+            if best is not None and not view.slice
+        ],
+        said,
+        told,
         texts,
-        has_groups=len(set(groups.values())) < len(groups),
-        has_intervals=has_certainty,
+        board_intervals.width_of(names[0]) in relation.columns,
     )
-
-
-def _tags(snapshot: Snapshot, dataset: str) -> Mapping[str, tuple[str, ...]]:
-    def read() -> Mapping[str, tuple[str, ...]]:
-        with snapshot.file.read() as con:
-            given = con.execute(
-                "select run, tags from runs where dataset = $1", [dataset]
-            ).fetchall()
-        return {run: tuple(f"{key}={one}" for key, one in (of or {}).items()) for run, of in given}
-
-    return snapshot.kept.get(("tags", dataset), read)
 
 
 def today() -> str:

@@ -1,4 +1,4 @@
-"""The replica that the pages are read from: the given one, or one of our own that is kept fresh."""
+"""The replica that the pages are read from: the given one, or a temporary one that is kept fresh."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warehouse.errors import LockedError, WarehouseError
-from warehouse.report import replica
+from warehouse.report import replica, shared_lake
 from warehouse.report.server.snapshot import Snapshot
 from warehouse.store import database
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
+from warehouse.store.lake import Lake
 from warehouse.store.scratch_folders import scratch_folder
 
 # Seconds between two looks, and the most of the time that copying and reading may take.
 _BETWEEN_LOOKS = 1.0
+_BETWEEN_LOOKS_AT_LAKES = 10.0
 _SHARE_OF_TIME = 0.25
 _Stamp = tuple[int, ...]
 
@@ -32,21 +34,30 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 class Replicas:
-    """The newest state of a warehouse, for many readers.
+    """The newest state of a warehouse or of a lake, for many readers.
 
-    A replica is opened again when another one takes its place. Of a warehouse, a replica is made in
-    a temporary folder, and again when the warehouse has changed, so that nobody who writes to it
-    waits for a reader.
+    A replica is opened again when another one takes its place. Of a warehouse or a lake, a replica
+    is made in a temporary folder, and again when its source has changed, so that nobody who writes
+    there waits for a reader.
     """
 
     def __init__(
-        self, file: WarehouseFile, folder: Path, resources: Resources, depth: int = 20
+        self,
+        file: WarehouseFile,
+        folder: Path,
+        resources: Resources,
+        depth: int = 20,
+        lake: str | None = None,
     ) -> None:
-        self._file, self._resources, self._depth = file, resources, depth
-        with file.read() as con:
-            self.is_own = database.replica_of(con) is None
+        self._file, self._resources, self._depth, self._lake = file, resources, depth, lake
+        self._name = lake or file.path.name
+        self.is_own = lake is not None
+        if not self.is_own:
+            with file.read() as con:
+                self.is_own = database.replica_of(con) is None
         self._path = folder / "replica.duckdb" if self.is_own else file.path
-        self._seen: tuple[_Stamp | None, ...] = ()
+        self._between_looks = _BETWEEN_LOOKS if lake is None else _BETWEEN_LOOKS_AT_LAKES
+        self._seen: tuple[object, ...] = ()
         self._opened: _Stamp | None = None
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
@@ -61,12 +72,14 @@ class Replicas:
     def refresh(self) -> bool:
         """Copy and open what is new, and return whether anything is. Readers do not wait for it."""
         with self._refreshing:
-            if self.is_own:
+            if self._lake is not None:
+                self._collect(self._lake)
+            elif self.is_own:
                 self._publish()
             stamp = _stamp(self._path)
             if stamp is None or stamp == self._opened:
                 return False
-            made = Snapshot(self._path, self._file.path.name, stamp, self._resources, self._depth)
+            made = Snapshot(self._path, self._name, stamp, self._resources, self._depth)
             made.warm()
             self._snapshot, self._opened = made, stamp
         return True
@@ -80,11 +93,17 @@ class Replicas:
             replica.publish(con, path, self._path, lock_timeout=self._file.lock_timeout)
         self._seen = seen
 
+    def _collect(self, lake: str) -> None:
+        seen = Lake(lake).version()
+        if seen != self._seen:
+            shared_lake.collect(lake, self._path, lock_timeout=self._file.lock_timeout)
+            self._seen = seen
+
     def follow(self, until: threading.Event, say: Callable[[str], object]) -> None:
         """Refresh again and again; a problem is told once, and what was there goes on being shown."""
         told = ""
         self.snapshot.read_ahead()
-        pause = _BETWEEN_LOOKS
+        pause = self._between_looks
         while not until.wait(pause):
             since = time.monotonic()
             try:
@@ -97,16 +116,20 @@ class Replicas:
                 if str(error) != told:
                     told = str(error)
                     say(f"the pages stay as they are: {told}")
-            pause = max(_BETWEEN_LOOKS, (time.monotonic() - since) / _SHARE_OF_TIME)
+            pause = max(self._between_looks, (time.monotonic() - since) / _SHARE_OF_TIME)
 
 
 @contextmanager
 def followed(
-    file: WarehouseFile, resources: Resources, depth: int, say: Callable[[str], object]
+    file: WarehouseFile,
+    resources: Resources,
+    depth: int,
+    say: Callable[[str], object],
+    lake: str | None = None,
 ) -> Iterator[Replicas]:
-    """Yield the newest state of a warehouse, which is kept fresh until the block ends."""
+    """Yield the newest state of a warehouse or a lake, which is kept fresh until the block ends."""
     with scratch_folder() as folder:
-        found = Replicas(file, folder, resources, depth)
+        found = Replicas(file, folder, resources, depth, lake)
         over = threading.Event()
         thread = threading.Thread(target=found.follow, args=(over, say), daemon=True)
         thread.start()

@@ -16,6 +16,8 @@ from warehouse.metrics import protocols
 from warehouse.metrics.notation import parse
 from warehouse.report.pages import site
 from warehouse.report.pages.contents import Contents, State, contents, state
+from warehouse.report.pages.past_file import NOW, Then
+from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.database import Resources
 from warehouse.store.file import OpenFile
@@ -94,17 +96,31 @@ class Snapshot:
 
         return self.kept.get("state", read)
 
+    def days(self, dataset: str) -> tuple[str, ...]:
+        """Return the days on which a board of a dataset changed."""
+
+        def read() -> tuple[str, ...]:
+            with self.file.read() as con:
+                rows = con.execute(render("analyses/changed_days"), {"dataset": dataset})
+                return tuple(day.isoformat() for (day,) in rows.fetchall())
+
+        return self.kept.get(("days", dataset), read)
+
     def contents(
-        self, dataset: str, protocol: str, metrics: tuple[str, ...] = ()
+        self, dataset: str, protocol: str, metrics: tuple[str, ...] = (), then: Then = NOW
     ) -> Contents | None:
-        """Return what the pages of a dataset show, for some metrics or for those that are stored."""
+        """Return what the pages of a dataset show, for some metrics or for those that are stored.
+
+        Raises UsageError for a past state without values.
+        """
         (row,) = (row for row in self.state.datasets if row["dataset"] == dataset)
         is_large = (row["runs"] or 0) * (row["queries"] or 0) > _MOST_READ
         return self.kept.get(
-            ("contents", dataset, protocol, metrics),
+            ("contents", dataset, protocol, metrics, then),
             lambda: contents(
                 self.file, dataset, protocol, metrics=metrics, depth=self.depth,
-                one_by_one=is_large or bool(metrics), with_text=True,
+                one_by_one=is_large or bool(metrics) or not then.is_now, with_text=True,
+                then=then, days=self.days(dataset),
             ),
         )  # fmt: skip
 
@@ -137,14 +153,14 @@ class Snapshot:
         stored = self.contents(dataset, evaluated[0]) if evaluated else None
         return SHOWN_METRICS if stored is None else stored.names
 
-    def pages(self, path: str, metrics: tuple[str, ...] = ()) -> Pages:
-        """Return what makes each page; of other than the stored metrics, those of one dataset."""
-        there = self.at(path) if metrics else None
+    def pages(self, path: str, metrics: tuple[str, ...] = (), then: Then = NOW) -> Pages:
+        """Return what makes each page; of another state or other metrics, those of one dataset."""
+        there = self.at(path) if metrics or not then.is_now else None
         if there is None:
             return self.kept.get("pages", lambda: self._pages(self.all_contents()))
 
         def make() -> Pages:
-            asked = self.contents(*there, metrics)
+            asked = self.contents(*there, metrics, then)
             others = [
                 one
                 for one in self.all_contents()
@@ -152,19 +168,19 @@ class Snapshot:
             ]
             return self._pages([*others, *([] if asked is None else [asked])])
 
-        return self.kept.get(("pages", there, metrics), make)
+        return self.kept.get(("pages", there, metrics, then), make)
 
     def _pages(self, found: Sequence[Contents]) -> Pages:
         made = site.files(self.about, self.state, found)
         return {path.partition("?")[0]: make for path, make in made}
 
-    def page(self, path: str, metrics: tuple[str, ...] = ()) -> str | None:
+    def page(self, path: str, metrics: tuple[str, ...] = (), then: Then = NOW) -> str | None:
         """Return the text of a page, for some metrics or for those that are stored."""
         if path.startswith("metrics/"):
             for name, protocol in product(map(str, parse(*metrics)), protocols.catalogue()):
                 if site.metric_path(name, protocol) == path:
                     return site.metric_page(self.about, name, protocol)
-        make = self.pages(path, metrics).get(path)
+        make = self.pages(path, metrics, then).get(path)
         return None if make is None else make()
 
     def warm(self) -> None:

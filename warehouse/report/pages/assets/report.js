@@ -50,6 +50,12 @@
   };
   const sort = (table, column, down) => {
     const heads = all("thead th", table), head = heads[column];
+    const mark = () => {
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      table.dispatchEvent(new CustomEvent("sorted"));
+    };
+    if (table.dataset.rows) { mark(); return; } // its rows are not all here
     const isNumber = head.dataset.sort === "number";
     const key = (row) => (isNumber ? number(row.cells[column]) : row.cells[column].textContent.trim());
     const sign = down ? -1 : 1;
@@ -59,9 +65,7 @@
       return sign * (isNumber ? a - b : a.localeCompare(b, undefined, { numeric: true }));
     });
     for (const [, row] of rows) table.tBodies[0].append(row);
-    for (const other of heads) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    table.dispatchEvent(new CustomEvent("sorted"));
+    mark();
   };
   for (const table of all("table.sortable")) {
     for (const head of all("thead th[data-sort]", table)) {
@@ -76,11 +80,10 @@
   }
 
   /* ------------------------------------------------------------ filters */
-  const tell = (table, shown) => {
+  const tell = (table, shown, total = table.tBodies[0].rows.length) => {
     const count = one(`[data-count="${table.id}"]`);
     if (!count) return;
-    const total = table.tBodies[0].rows.length;
-    count.textContent = `${shown} of ${total} shown`;
+    count.textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} shown`;
     count.hidden = shown === total;
   };
   const filter = (table, keeps) => {
@@ -118,11 +121,25 @@
         row.cells[0].textContent = grouped ? cell.dataset.places : cell.dataset.place;
       }
     };
+    const pager = one("[data-pages]");
+    let page = 1, restoring = false;
+    const turn = (to) => { page = to; show(); remember(); one(".scroll:has(#board)").scrollIntoView({ block: "nearest" }); };
+    const long = board.dataset.rows ? window.longBoard(board, pager, turn) : null;
+    const showLong = () => {
+      const head = heads.find((found) => found.hasAttribute("aria-sort"));
+      board.ranked = head.dataset.key ?? board.ranked;
+      long.show({
+        text: fields.text.value, system: fields.system?.value, tag: fields.tag?.value, page, ranked: board.ranked,
+        key: head.dataset.key, column: head.cellIndex, down: head.getAttribute("aria-sort") === "descending",
+        hidden: new Set(metrics.filter((box) => !box.checked).map((box) => box.value)),
+      }, (shown, total) => tell(board, shown, total));
+    };
     const show = () => {
+      for (const box of metrics) for (const cell of all(`[data-key="${box.value}"]`, board)) cell.hidden = !box.checked;
+      if (long) { showLong(); return; }
       filter(board, (row) => contains(row, fields.text.value)
         && (!fields.system?.value || row.dataset.system === fields.system.value)
         && (!fields.tag?.value || row.dataset.tags.split("\n").includes(fields.tag.value)));
-      for (const box of metrics) for (const cell of all(`[data-key="${box.value}"]`, board)) cell.hidden = !box.checked;
       board.classList.toggle("no-intervals", fields.intervals?.checked === false);
       rank();
     };
@@ -133,7 +150,7 @@
         text: fields.text.value, system: fields.system?.value, tag: fields.tag?.value,
         hide: metrics.filter((box) => !box.checked).map((box) => box.value).join(" "),
         groups: fields.groups?.checked === false ? "off" : "", intervals: fields.intervals?.checked === false ? "off" : "",
-        sort: by === "" ? "" : `${by} ${head.getAttribute("aria-sort")}`,
+        sort: by === "" ? "" : `${by} ${head.getAttribute("aria-sort")}`, page: page > 1 ? page : "",
       });
     };
     const first = initial.getAttribute("aria-sort");
@@ -146,11 +163,19 @@
       if (fields.intervals) fields.intervals.checked = given.get("intervals") !== "off";
       for (const box of metrics) box.checked = !hidden.includes(box.value);
       const [column, order] = (given.get("sort") ?? "").split(" ");
+      page = Number(given.get("page")) || 1;
+      restoring = true;
       if (heads[column]?.dataset.sort) sort(board, Number(column), order === "descending");
+      restoring = false;
       show();
     };
-    form.addEventListener("input", () => { show(); remember(); });
-    board.addEventListener("sorted", () => { rank(); remember(); });
+    form.addEventListener("input", () => { page = 1; show(); remember(); });
+    board.addEventListener("sorted", () => {
+      if (restoring) { if (!long) rank(); return; }
+      page = 1;
+      if (long) showLong(); else rank();
+      remember();
+    });
     restore();
     addEventListener("hashchange", restore);
   }

@@ -1,0 +1,73 @@
+/* How other engines (DuckDB, Spark, Trino, Snowflake, BigQuery) read the tables of a lake. A row may stand in a
+   table several times, because two pushed it at once: these views have each once, and only values of evaluations that
+   are whole. Name the tables run, qrels, tombstone, evaluation, score and query_score first. */
+create view current_run as
+select dataset, name, run_hash, system, run_at
+from (
+    select
+        run.dataset, run.name, run.run_hash, run.system, run.run_at,
+        row_number() over (
+            partition by run.dataset, run.name order by run.ingested_at desc, run.run_hash desc
+        ) as place
+    from run
+    left join tombstone
+        on tombstone.dataset = run.dataset
+        and tombstone.run_hash = run.run_hash
+        and tombstone.name = run.name
+        and tombstone.forgotten_at >= run.ingested_at
+    where tombstone.run_hash is null
+) as known
+where place = 1;
+
+create view current_qrels as
+select dataset, qrels_hash, label
+from (
+    select
+        dataset, qrels_hash, label,
+        row_number() over (partition by dataset order by ingested_at desc, qrels_hash desc) as place
+    from (
+        select dataset, qrels_hash, min(label) as label, min(ingested_at) as ingested_at
+        from qrels
+        group by dataset, qrels_hash
+    ) as loaded
+) as known
+where place = 1;
+
+create view current_evaluation as
+select dataset, evaluation_hash, run_hash, metric, protocol, direction, evaluated_at
+from (
+    select
+        evaluation.dataset, evaluation_hash, run_hash, metric, protocol, direction, evaluated_at,
+        row_number() over (
+            partition by evaluation.dataset, run_hash, metric, protocol order by evaluated_at desc, evaluation_hash desc
+        ) as place
+    from evaluation
+    join current_qrels
+        on current_qrels.dataset = evaluation.dataset
+        and current_qrels.qrels_hash = evaluation.qrels_hash
+) as known
+where place = 1;
+
+create view board as
+select distinct
+    current_run.dataset, current_run.name as run, current_run.system, current_evaluation.metric,
+    current_evaluation.protocol, current_evaluation.direction, score.aggregate, score.value
+from current_run
+join current_evaluation
+    on current_evaluation.dataset = current_run.dataset
+    and current_evaluation.run_hash = current_run.run_hash
+join score
+    on score.dataset = current_evaluation.dataset
+    and score.evaluation_hash = current_evaluation.evaluation_hash;
+
+create view query_values as
+select distinct
+    current_run.dataset, current_run.name as run, current_evaluation.metric, current_evaluation.protocol,
+    query_score.query_id, query_score.value
+from current_run
+join current_evaluation
+    on current_evaluation.dataset = current_run.dataset
+    and current_evaluation.run_hash = current_run.run_hash
+join query_score
+    on query_score.dataset = current_evaluation.dataset
+    and query_score.evaluation_hash = current_evaluation.evaluation_hash;

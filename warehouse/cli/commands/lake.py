@@ -1,0 +1,45 @@
+"""Look after a lake that a team shares."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import output
+from warehouse.errors import counted
+
+SECTION, PLACE = "Share", 7
+EXAMPLES = {
+    "lake optimize": ("warehouse lake optimize lake",),
+    "lake views": ("warehouse lake views",),
+}
+
+
+def optimize(
+    lake: Annotated[
+        str, typer.Argument(metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake.")
+    ],
+) -> None:
+    """Join the small files of a lake.
+
+    Many pushes leave many small files, which are slow to read. Each dataset's rows come into files
+    of 128 MB; readers and pushes go on meanwhile, and nothing that they see changes. The small files
+    stay, for those who read an earlier version of the lake. Needs the extra "lake".
+    """
+    from warehouse.report import shared_lake
+
+    found = shared_lake.optimize(lake).values()
+    before, after = (sum(numbers) for numbers in zip(*found, strict=True))
+    output.say(f"{lake}: {counted(before, 'file')} before, {after:,} now")
+
+
+def views() -> None:
+    """Print SQL with which other engines read a lake.
+
+    Spark, Trino and others read the tables as they are, but rows may stand twice there, and values
+    before they are visible. These views have each row once, with the current runs, values and board.
+    """
+    from warehouse.report import shared_lake
+
+    output.emit(shared_lake.views(), None)

@@ -1,0 +1,18 @@
+"""ranx's interface: `Qrels`, `Run`, `evaluate`, `compare` and `fuse`, computed by the warehouse.
+
+>>> from warehouse.compat.ranx import Qrels, Run, evaluate
+>>> qrels = Qrels({"q_1": {"d_1": 1}, "q_2": {"d_2": 2}})
+>>> run = Run({"q_1": {"d_1": 0.5, "d_3": 0.9}, "q_2": {"d_2": 0.7}}, name="bm25")
+>>> evaluate(qrels, run, ["mrr", "recall@1"])
+{'mrr': 0.75, 'recall@1': 0.5}
+>>> dict(run.scores["mrr"])
+{'q_1': 0.5, 'q_2': 1.0}
+"""
+
+from warehouse.compat.ranx.comparison import compare
+from warehouse.compat.ranx.evaluation import evaluate
+from warehouse.compat.ranx.lists import Qrels, Run
+from warehouse.compat.ranx.merging import fuse
+from warehouse.compat.ranx.report import Report
+
+__all__ = ["Qrels", "Report", "Run", "compare", "evaluate", "fuse"]

@@ -1,0 +1,86 @@
+"""What the pages of protocols and of the schema show, from the same source as the manual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.analyze import listings, pages
+from warehouse.metrics import protocols
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of a protocol, and whether the default protocol has another."""
+
+    name: str
+    value: str
+    differs: bool
+
+
+@dataclass(frozen=True)
+class About:
+    """A protocol: what it is, and the rules that it has."""
+
+    name: str
+    summary: str
+    rules: tuple[Rule, ...]
+
+
+def all_protocols() -> list[About]:
+    """Return the protocols with their rules, each beside the default."""
+    return [
+        About(
+            name,
+            found.summary,
+            tuple(
+                Rule(str(rule), str(said[-1]), bool(differs))
+                for rule, differs, *said in pages.compare_protocols(
+                    [protocols.DEFAULT, name]
+                ).fetchall()
+                if said[-1]
+            ),
+        )
+        for name, found in protocols.catalogue().items()
+    ]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation, its type, and what it means."""
+
+    column: str
+    type: str
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A view, macro or table: `view` is its name; views and macros have an example."""
+
+    kind: str
+    view: str
+    comment: str
+    example: str | None
+    columns: tuple[Column, ...]
+
+    @property
+    def is_table(self) -> bool:
+        """Whether people rarely need it: it is in a schema of its own."""
+        return "." in self.view
+
+
+def relations(con: duckdb.DuckDBPyConnection) -> tuple[Relation, ...]:
+    """Return the views, macros and tables of a file, as `Warehouse.schema` lists them."""
+    found: dict[tuple[str, str], list[Sequence[str]]] = {}
+    for row in listings.schema(con).fetchall():
+        found.setdefault((row[0], row[1]), []).append(row)
+    return tuple(
+        Relation(
+            kind, name, rows[0][4], rows[0][5],
+            tuple(Column(*row[2:5]) for row in rows if row[2] is not None),
+        )
+        for (kind, name), rows in found.items()
+    )  # fmt: skip
