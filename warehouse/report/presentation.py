@@ -98,6 +98,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     return Result(
         relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
         caption=(caption, f"{datasets}-board"), details=found, places=how.digits,
+        tables={} if found.wins is None else {"wins": Result(found.wins, notes)},
     )  # fmt: skip
 
 
@@ -131,8 +132,9 @@ def queries(
     metrics = found.columns[1 if slice is None else 2 : end]
     notes = [*_forgotten(metrics, protocol), *computed]
     return Result(
-        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels)
-    )
+        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels),
+        spare=["retrieved", "relevant", "relevant_retrieved", "unjudged_at_10"],
+    )  # fmt: skip
 
 
 def history(found: Timeline) -> Result:
