@@ -16,16 +16,15 @@ from typing import Any
 import pytest
 from test_report import METRIC_KEYS, RUN_KEYS, RUNS, SCRIPT, Site, site  # noqa: F401
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
-)
-
 from warehouse.report.pages import contents
 from warehouse.report.pages.keys import keys
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
 from warehouse.warehouse import Warehouse
 
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
+)
 pytestmark = pytest.mark.slow
 
 ONE = f"runs/{RUN_KEYS[SCRIPT]}.html"
@@ -99,23 +98,28 @@ class Tab:
         raise AssertionError(f"{self.page.url}: the keys do not come to an end")
 
 
-# The element with the focus, by a number of its own, and what cannot be seen of it.
-FOCUSED = """() => {
+# The name of an element, with a number of its own.
+NAMED = """const all = [...document.querySelectorAll("*")];
+  const named = (it) =>
+    `${all.indexOf(it)} ${it.tagName} ${it.name ?? ""} ${it.textContent.trim().slice(0, 30)}`;"""
+# The element with the focus, and what cannot be seen of it.
+FOCUSED = f"""() => {{
   const it = document.activeElement;
   if (it === document.body || it === document.documentElement) return ["", ""];
-  const all = [...document.querySelectorAll("*")], style = getComputedStyle(it), box = it.getBoundingClientRect();
-  const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-  const line = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
-  return [`${all.indexOf(it)} ${it.tagName} ${it.name ?? ""} ${it.textContent.trim().slice(0, 30)}`,
-          !inside ? "outside of the window" : !line ? "no line around it" : ""];
-}"""
-# What can be used on a page, and has to be among the stops; of radio buttons one is.
-USABLE = """() => {
-  const all = [...document.querySelectorAll("*")];
-  return all.filter((it) => it.matches("a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary, [tabindex='0']")
-    && it.checkVisibility({ visibilityProperty: true }) && !it.closest("noscript"))
-    .map((it) => `${all.indexOf(it)} ${it.tagName} ${it.name ?? ""} ${it.textContent.trim().slice(0, 30)}`);
-}"""
+  {NAMED}
+  const style = getComputedStyle(it), box = it.getBoundingClientRect();
+  const isInside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  const hasLine = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  return [named(it), !isInside ? "outside of the window" : !hasLine ? "no line around it" : ""];
+}}"""
+# What can be used on a page, and has to be among the stops.
+USABLE = f"""() => {{
+  {NAMED}
+  const used = "a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary, "
+    + "[tabindex='0']";
+  return all.filter((it) => it.matches(used) && !it.closest("noscript")
+    && it.checkVisibility({{ visibilityProperty: true }})).map(named);
+}}"""
 
 
 @pytest.fixture(scope="module")

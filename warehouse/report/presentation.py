@@ -131,8 +131,9 @@ def queries(
     metrics = found.columns[1 if slice is None else 2 : end]
     notes = [*_forgotten(metrics, protocol), *computed]
     return Result(
-        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels)
-    )
+        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels),
+        spare=["retrieved", "relevant", "relevant_retrieved", "unjudged_at_10"],
+    )  # fmt: skip
 
 
 def history(found: Timeline) -> Result:

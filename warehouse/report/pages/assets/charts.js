@@ -1,12 +1,9 @@
 "use strict";
-/* Charts as SVG: bars, points and lines. Names are set as text, never as markup. Each chart draws itself again when
-   its width changes. What a chart shows is also in a table of the page. */
+/* Charts: bars and points as SVG, and lines as specifications of the program, which Vega draws. Names are set as text,
+   never as markup. Each chart draws itself again when its width changes. What a chart shows is also in a table of the
+   page. */
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  /* Okabe and Ito's colours for the colour-blind, with dashes, so that lines differ in print too. */
-  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#aa4499", "#999933"];
-  const DASHES = ["", "7 3", "2 3", "10 3 2 3"];
-
   const make = (name, attributes, parent, text) => {
     const element = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -16,18 +13,19 @@
   };
 
   let tip = null;
+  const tell = (text, place) => {
+    if (!text) { if (tip) tip.hidden = true; return; }
+    tip ??= document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip" }));
+    tip.setAttribute("aria-hidden", "true");
+    tip.textContent = text;
+    tip.hidden = false;
+    const [x, y] = place instanceof Element ? [place.getBoundingClientRect().x + place.getBoundingClientRect().width / 2, place.getBoundingClientRect().y] : [place.clientX, place.clientY - 6];
+    tip.style.left = `${Math.min(Math.max(x - tip.offsetWidth / 2, 4), innerWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${Math.max(y - tip.offsetHeight - 6, 4)}px`;
+  };
   const point = (element, text, go) => {
-    element.addEventListener("pointerenter", () => {
-      tip ??= document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip" }));
-      tip.setAttribute("aria-hidden", "true");
-      tip.textContent = text;
-      tip.hidden = false;
-      const box = element.getBoundingClientRect();
-      const left = Math.min(Math.max(box.x + box.width / 2 - tip.offsetWidth / 2, 4), innerWidth - tip.offsetWidth - 4);
-      tip.style.left = `${left}px`;
-      tip.style.top = `${Math.max(box.y - tip.offsetHeight - 6, 4)}px`;
-    });
-    element.addEventListener("pointerleave", () => { tip.hidden = true; });
+    element.addEventListener("pointerenter", () => tell(text, element));
+    element.addEventListener("pointerleave", () => tell(""));
     if (go) element.addEventListener("click", () => { location.href = go; });
   };
 
@@ -105,106 +103,71 @@
     }
   });
 
-  const clock = (seconds, span) => {
-    const text = new Date(seconds * 1000).toISOString();
-    return span > 3 * 86400 ? text.slice(0, 10) : span > 600 ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19);
+  /* The colours of the program's specifications in those of the page, by which they are dark at night. */
+  const INKS = {
+    "#1A1A1A": "var(--ink)", "#000000": "var(--ink)", "#404040": "var(--ink)", "#595959": "var(--soft)", "#888888": "var(--strong-line)",
+    "#8C8C8C": "var(--soft)", "#9A9A9A": "var(--strong-line)", "#BDBDBD": "var(--strong-line)", "#DDDDDD": "var(--line)",
+    "#ECECEC": "var(--line)", "white": "var(--paper)",
   };
+  const inked = (part) => {
+    if (typeof part === "string") return INKS[part] ?? part;
+    if (Array.isArray(part)) return part.map(inked);
+    return part && typeof part === "object" ? Object.fromEntries(Object.entries(part).map(([key, value]) => [key, inked(value)])) : part;
+  };
+  /* Names stand beside lines if there is room, else in a legend. */
+  const BESIDE = new Set(["leaders", "samples", "markers", "labels"]);
 
-  /* Lines over time, one a system; `items` are {time, run, system, value, best, record, go}. */
-  const lines = (figure, items, { label }) => place(figure, 300, label, (svg, width) => {
-    const known = items.filter((item) => item.value !== null);
-    if (!known.length) return;
-    const systems = [...new Set(known.map((item) => item.system))];
-    const named = systems.length <= 14 && width > 560;
-    const left = 46, top = 12, bottom = 268, right = named ? 150 : 10;
-    let low = Math.min(...known.map((item) => item.value)), high = Math.max(...known.map((item) => item.value));
-    const room = (high - low || Math.abs(high) || 1) * 0.08;
-    low -= room; high += room;
-    const times = known.map((item) => item.time);
-    const first = Math.min(...times), last = Math.max(...times);
-    const x = scale(first, last > first ? last : first + 1, left + 8, width - right), y = scale(low, high, bottom, top);
-    rows(svg, width - right + 8, left, y, low, high);
-    const marks = Math.max(2, Math.min(6, Math.floor((width - right - left) / 110)));
-    let said = "";
-    for (let n = 0; n < (last > first ? marks : 1); n++) {
-      const time = first + ((last - first) * n) / (marks - 1);
-      if (said === (said = clock(time, last - first))) continue;
-      make("text", { x: x(time), y: bottom + 20, "text-anchor": n === 0 ? "start" : n === marks - 1 ? "end" : "middle" }, svg, said);
-    }
-    let path = "";
-    for (const item of items) if (item.best !== null) path += path ? `H${x(item.time)}V${y(item.best)}` : `M${x(item.time)} ${y(item.best)}`;
-    if (path) make("path", { class: "best-line", d: path }, svg);
-    const ends = [];
-    systems.forEach((system, n) => {
-      const colour = COLOURS[n % COLOURS.length];
-      const mine = known.filter((item) => item.system === system);
-      if (mine.length > 1) {
-        make("path", {
-          class: "line", stroke: colour, "stroke-dasharray": DASHES[Math.floor(n / COLOURS.length) % DASHES.length],
-          d: `M${mine.map((item) => `${x(item.time)} ${y(item.value)}`).join("L")}`,
-        }, svg);
-      }
-      for (const item of mine) {
-        const dot = make("circle", { class: "dot", cx: x(item.time), cy: y(item.value), r: 5, fill: item.record ? colour : "var(--paper)" }, svg);
-        dot.setAttribute("stroke", colour);
-        dot.style.stroke = colour;
-        dot.style.strokeWidth = "2px";
-        point(dot, item.text, item.go);
-      }
-      ends.push({ system, colour, y: y(mine[mine.length - 1].value), x: x(mine[mine.length - 1].time) });
-    });
+  /* A Vega-Lite specification of the program, as wide as its figure; a datum's `go` is where a click leads. */
+  const draw = (figure, spec, label) => {
+    figure.querySelector(".vega")?.remove();
     figure.querySelector(".legend")?.remove();
-    if (!named) {
-      const legend = figure.appendChild(Object.assign(document.createElement("p"), { className: "legend" }));
-      for (const end of ends) {
-        const name = legend.appendChild(Object.assign(document.createElement("span"), { className: "named" }));
-        const key = name.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
-        key.style.background = end.colour;
-        name.append(end.system);
-        legend.append(" ");
-      }
-      return;
-    }
-    ends.sort((one, other) => one.y - other.y);
-    ends.forEach((end, n) => { end.at = Math.max(end.y, n ? ends[n - 1].at + 15 : top); });
-    for (let n = ends.length - 1, limit = bottom; n >= 0; n--) { ends[n].at = Math.min(ends[n].at, limit); limit = ends[n].at - 15; }
-    for (const end of ends) {
-      make("path", { fill: "none", stroke: end.colour, "stroke-opacity": 0.35, d: `M${end.x + 7} ${end.y}L${width - right + 14} ${end.at}` }, svg);
-      const text = end.system.length > 18 ? `${end.system.slice(0, 17)}…` : end.system;
-      make("rect", { x: width - right + 17, y: end.at - 4, width: 8, height: 8, fill: end.colour }, svg);
-      make("text", { x: width - right + 30, y: end.at + 4 }, svg, text);
-    }
-  });
-
-  /* One line a run; `items` are {run, points: [[x, y]], go}. */
-  const curves = (figure, items, { x: across, y: up, label }) => {
-    figure.querySelector(".legend")?.remove();
-    place(figure, 340, label, (svg, width) => {
-      const points = items.flatMap((item) => item.points);
-      if (!points.length) return;
-      const ends = (n) => [Math.min(...points.map((p) => p[n])), Math.max(...points.map((p) => p[n]))];
-      const [[left, right], [, top]] = [ends(0), ends(1)];
-      const x = scale(Math.min(left, right > 1 ? left : 0), right, 46, width - 12), y = scale(0, top || 1, 292, 22);
-      rows(svg, width - 12, 46, y, 0, top || 1);
-      const marks = ticks(Math.min(left, right > 1 ? left : 0), right, 8);
-      for (const value of marks.found) make("text", { x: x(value), y: 310, "text-anchor": "middle" }, svg, value.toFixed(marks.digits));
-      make("text", { x: width - 12, y: 330, "text-anchor": "end" }, svg, `${across} →`);
-      make("text", { x: 46, y: 12 }, svg, `↑ ${up}`);
-      items.forEach((item, n) => {
-        const path = `M${item.points.map((p) => `${x(p[0])} ${y(p[1])}`).join("L")}`;
-        make("path", { class: "line", d: path, stroke: COLOURS[n % COLOURS.length], "stroke-dasharray": DASHES[Math.floor(n / COLOURS.length) % DASHES.length] }, svg);
-        point(make("path", { class: "near", d: path }, svg), item.run, item.go);
+    figure.watcher?.disconnect();
+    if (!spec) return;
+    const box = figure.insertBefore(Object.assign(document.createElement("div"), { className: "vega" }), figure.querySelector("figcaption"));
+    const labels = spec.layer.find((layer) => layer.name === "labels");
+    const colours = inked(labels && spec.layer.find((layer) => layer.name === "markers").encoding.color.scale.range);
+    const names = labels ? labels.data.values : [];
+    const room = 56 + 6.6 * Math.max(0, ...names.map((row) => row.label.length));
+    let before = 0, view = null;
+    const paint = async () => {
+      before = figure.clientWidth;
+      const isWide = before - room > 440;
+      const width = Math.min(before - 70 - (isWide ? room : 10), 1.9 * spec.width);
+      figure.querySelector(".legend")?.remove();
+      const layers = spec.layer.filter((layer) => isWide || !(BESIDE.has(layer.name) || layer.name?.startsWith("names-")));
+      const { $schema, title, ...rest } = spec;
+      const shown = {
+        ...rest, width, padding: { left: 2, right: 8, top: 8, bottom: 4 },
+        layer: layers.map(({ mark, encoding, ...layer }) => ({ ...layer, mark: inked(mark), encoding: inked(encoding) })),
+        config: { ...inked(spec.config), background: "transparent", font: getComputedStyle(document.body).fontFamily, aria: false },
+      };
+      view?.finalize();
+      const made = await vegaEmbed(box, shown, {
+        ast: true, actions: false, renderer: "svg", defaultStyle: false, hover: false,
+        tooltip: (handler, event, item, value) => tell(value && Object.entries(value).map(([name, text]) => `${name}: ${text}`).join("\n"), event),
       });
-    });
-    const legend = figure.appendChild(Object.assign(document.createElement("p"), { className: "legend" }));
-    items.forEach((item, n) => {
-      const name = legend.appendChild(Object.assign(document.createElement("span"), { className: "named" }));
-      const key = name.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
-      key.style.background = COLOURS[n % COLOURS.length];
-      name.append(item.run);
-      legend.append(" ");
-    });
+      view = made.view;
+      view.addEventListener("click", (event, item) => { if (item?.datum?.go) location.href = item.datum.go; });
+      const svg = box.querySelector("svg");
+      svg.setAttribute("role", "img");
+      svg.setAttribute("aria-label", label);
+      if (!isWide) legend(figure, names.map((row) => [row.label, colours[row.line]]));
+    };
+    paint();
+    figure.watcher = new ResizeObserver(() => { if (figure.clientWidth && figure.clientWidth !== before) paint(); });
+    figure.watcher.observe(figure);
   };
 
-  window.charts = { bars, scatter, lines, curves };
+  const legend = (figure, names) => {
+    const made = figure.appendChild(Object.assign(document.createElement("p"), { className: "legend" }));
+    for (const [text, colour] of names) {
+      const name = made.appendChild(Object.assign(document.createElement("span"), { className: "named" }));
+      const key = name.appendChild(Object.assign(document.createElement("span"), { className: "key" }));
+      key.style.background = colour;
+      name.append(text);
+      made.append(" ");
+    }
+  };
+
+  window.charts = { bars, scatter, draw };
 })();

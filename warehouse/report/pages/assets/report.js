@@ -18,6 +18,8 @@
   };
   const data = () => { const found = one("#data"); return found && JSON.parse(found.textContent); };
 
+  one(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+
   /* ------------------------------------------------------------ copying */
   const copy = async (text, button) => {
     try {
@@ -359,9 +361,7 @@
         section.hidden = section.dataset.choice !== select.value;
         const figure = one('[data-chart="curve"]', section);
         if (section.hidden || !figure) continue;
-        charts.curves(figure, JSON.parse(one("script", section).textContent), {
-          x: figure.dataset.x, y: figure.dataset.y, label: `${one("h2", section).textContent}; the table has the same points`,
-        });
+        charts.draw(figure, JSON.parse(one("script", section).textContent), `${one("h2", section).textContent}; the table has the same points`);
       }
     };
     const restore = () => {
@@ -382,12 +382,7 @@
       for (const section of sections) {
         section.hidden = section.dataset.choice !== historyForm.elements.metric.value;
         if (section.hidden) continue;
-        const name = one("h2", section).textContent, items = JSON.parse(one("script", section).textContent);
-        for (const item of items) {
-          item.text = `${item.run}${item.system === item.run ? "" : ` (${item.system})`}\n${places(item.value)}${item.record ? ", a record" : ""}`;
-          item.go = item.key && `runs/${item.key}.html${location.search}`;
-        }
-        charts.lines(one("figure", section), items, { label: `${name}; the table has the same values` });
+        charts.draw(one("figure", section), JSON.parse(one("script", section).textContent), `${one("h2", section).textContent}; the table has the same values`);
       }
     };
     const restore = () => {
