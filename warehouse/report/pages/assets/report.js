@@ -275,7 +275,7 @@
           low: Math.min(0, ...items.map(({ value }) => value), -largest * 0.05), high: Math.max(largest * 0.05, ...items.map(({ value }) => value)), signed: true, lowerIsBetter: metric.direction === "lower",
           label: `Differences of ${items.length} queries, sorted; the table has the same values`,
         });
-        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `↑ ${runName}` });
+        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `${runName} →` });
         const table = one("#by-query");
         table.tBodies[0].replaceChildren(...items.map((item) => element("tr", {},
           element("td", {}, element("a", { href: item.go, textContent: item.name })),
