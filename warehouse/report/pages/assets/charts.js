@@ -68,6 +68,7 @@
       const svg = box.querySelector("svg");
       svg.setAttribute("role", "img");
       svg.setAttribute("aria-label", label);
+      for (const mark of svg.querySelectorAll("[role]")) mark.removeAttribute("role"); // the label says it all
       if (labels && !isWide) legend(figure, names.map((row) => [row.label, colours[row.line]]));
     };
     paint();
