@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from operations import OLDER, OPERATIONS
 
 from tests.survival.outcome import Outcome, check_sentence
@@ -171,7 +172,14 @@ class Bench:
             check_sentence(text)
         # what is as before or after needs no checks
         has_steps = OPERATIONS[name].has_steps
-        found = self.contents(self.place, checked=has_steps)
+        try:
+            found = self.contents(self.place, checked=has_steps)
+        except duckdb.Error as error:
+            if "does not match stored checksum" not in str(error):
+                raise
+            assert Warehouse(self.place / "w.duckdb").mend() > 0
+            outcome.mended += 1
+            found = self.contents(self.place, checked=has_steps)
         is_after = found == after
         if done["error"] is None and not done["killed"]:
             assert is_after, f"not as it said: {_differing(found, after)}"
@@ -196,8 +204,8 @@ class Bench:
 
 
 def _varies(column: str, kind: str) -> bool:
-    """Whether a column has times, or is about them."""
-    return "TIMESTAMP" in kind or column == "checksum"
+    """Whether a column has times, or is a checksum that takes them in."""
+    return "TIMESTAMP" in kind or column in ("checksum", "total")
 
 
 def _names(folder: Path) -> list[str]:
