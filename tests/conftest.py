@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shlex
@@ -24,6 +25,7 @@ from syncs import BAD, BETTER, Project, gated
 
 import warehouse
 from warehouse import cli
+from warehouse.config import system_memory
 from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
@@ -34,28 +36,41 @@ migrate = schema.ensure
 def pytest_configure(config: pytest.Config) -> None:
     """Give properties fewer examples in the quick run; `quick.examples` reads the profile."""
     settings.register_profile("quick", max_examples=quick.QUICK)
-    if "not slow" in config.option.markexpr:
+    if quick.is_quick(config):
         settings.load_profile("quick")
+    if config.option.basetemp is None and quick.has_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick.MEMORY))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out, in the quick run, the files that are slow as a whole: importing their peers is too."""
-    is_peer = collection_path.name.startswith("test_peers_")
-    return True if is_peer and "not slow" in config.option.markexpr else None
+    """Leave out files without a test of the run: importing them, and their peers, takes a while."""
+    return True if quick.has_no_test(collection_path, config) else None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what `sample` leaves out of the quick run as slow, and what it leaves out of CI as long."""
     seen: Counter[tuple[Path, str]] = Counter()
+    left_out: list[pytest.Item] = []
     for item in items:
+        test = (item.path, item.originalname)
         sample = item.get_closest_marker("sample")
         if sample is not None:
-            test = (item.path, item.originalname)
-            quick, *rest = sample.args
-            if seen[test] % quick:
+            quickly, *rest = sample.args
+            if seen[test] % quickly:
                 item.add_marker("long" if any(seen[test] % slow for slow in rest) else "slow")
-            seen[test] += 1
+        elif quick.is_core(config) and seen[test] % quick.CORE and not quick.is_chosen(item):
+            left_out.append(item)
+        seen[test] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_collection_finish() -> None:
+    """Let no search for garbage look through the modules and the tests again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +103,24 @@ def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return True
 
     with mock.patch.object(schema, "ensure", ensure):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run DuckDB in one thread in the quick run, where the processes of the tests share the processors.
+
+    A statement over a few rows takes less time than handing it to other threads. The slow run has them
+    all, as have separate processes and tests that say how many.
+    """
+
+    def start() -> duckdb.DuckDBPyConnection:
+        if system_memory.room() is not None:
+            return started()
+        return duckdb.connect(":memory:", config={"threads": 1})
+
+    started = database.start
+    with mock.patch.object(database, "start", start if quick.is_quick(request.config) else started):
         yield
 
 

@@ -55,7 +55,7 @@ def computable(protocol: str, *, pooled: bool) -> list[str]:
         try:
             (metric,) = notation.parse(name, defaults=rules.defaults())
             work = plan([metric], rules)
-            lacks = requirements.lacking(work, False, {}, requirements.OF_FILES)
+            lacks = requirements.lacking(work, False, {}, requirements.of_files())
         except WarehouseError:
             continue
         if not lacks and (pooled or metric.grain == "query"):

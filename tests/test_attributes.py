@@ -395,21 +395,23 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
         stage_attributes(con, path, "document", id="movies")
     with pytest.raises(InputError, match="there is a column doc_id too"):
         stage_attributes(con, path, "document", id="movie")
-    with expect_refusal("--split genre … genres"):
+    with expect_refusal("split= … genre … genres"):
         stage_attributes(con, path, "document", split={"genre": "|"})
     with pytest.raises(UsageError, match="the separator is a text, not 5"):
         stage_attributes(con, path, "document", split={"genres": 5})
     with pytest.raises(UsageError, match="the separator is empty"):
         stage_attributes(con, path, "document", split={"genres": ""})
-    with pytest.raises(UsageError, match="--split year: this column of <dict> is not text"):
+    with pytest.raises(
+        UsageError, match=r"split={'year': '\|'}: this column of <dict> is not text"
+    ):
         stage_attributes(con, FILMS, "document", split={"year": "|"})
     with pytest.raises(UsageError, match="not from trec"):
         stage_attributes(con, path, "document", format="trec")
-    with pytest.raises(InputError, match="format is not clear: say it with --format"):
+    with pytest.raises(InputError, match="format is not clear: say it with format="):
         stage_attributes(con, put("b.txt", "1 2\n"), "document")
-    with expect_refusal("--of doc … docs"):
+    with expect_refusal("of='doc' … docs"):
         wh.ingest_attributes("films", path, of="doc")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="give --name"):
+    with pytest.raises(UsageError, match="give name="):
         wh.ingest_attributes("films", FILMS, of="docs")
 
 
@@ -441,7 +443,7 @@ def test_versions(wh: Warehouse, counts) -> None:
     again = {"alien": FILMS["alien"], "up": FILMS["up"]}
     assert wh.ingest_attributes("films", again, of="docs", name="facts").status == "unchanged"
     other = {"up": {"year": 2010}}
-    with pytest.raises(ConflictError, match=r"other attributes of docs named facts.*--replace"):
+    with pytest.raises(ConflictError, match=r"other attributes of docs named facts.*replace=True"):
         wh.ingest_attributes("films", other, of="docs", name="facts")
     assert counts(wh.path) == before
     made = wh.ingest_attributes("films", other, of="docs", name="facts", replace=True)

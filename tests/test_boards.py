@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from projects import invoked
+from refusals import expect_refusal
 
+from warehouse.analyze import significance
 from warehouse.errors import UsageError
 from warehouse.metrics import checks
+from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 # The projects A, B and C. AP of the run `one`:
@@ -75,6 +78,62 @@ def test_the_mean_over_datasets(projects: Warehouse, weights: object, expected: 
     ((place, name, system, value, answered, judged),) = found.fetchall()
     assert (place, name, system, answered, judged) == (1, "one", "first", 4, 4)
     assert math.isclose(value, expected, rel_tol=1e-15)
+
+
+# Demšar 2006, table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on each of 14 data sets. Of the two
+# values .975 the paper ranks the first one higher: its ranks are of values before rounding.
+AUC = """\
+.763 .768 .771 .798  .599 .591 .590 .569  .954 .971 .968 .967  .628 .661 .654 .657
+.882 .888 .886 .898  .936 .931 .916 .931  .661 .668 .609 .685  .583 .583 .563 .625
+.775 .838 .866 .875  1.00 1.00 1.00 1.00  .940 .962 .965 .962  .619 .666 .614 .669
+.972 .981 .975 .9749  .957 .978 .946 .970"""
+
+
+def test_ranks_over_datasets_are_those_of_the_paper(con) -> None:
+    """The mean ranks are the paper's, whose statistic is not corrected for ties; SciPy's is."""
+    stats = pytest.importorskip("scipy.stats")
+    values = [float(word) for word in AUC.split()]
+    names = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
+    con.execute(
+        "create temp table auc as select unnest($1::varchar[]) as name, "
+        "unnest($2::varchar[]) as dataset, unnest($3::double[]) as value",
+        [names * 14, [f"{n // 4:02}" for n in range(56)], values],
+    )
+    sql = render("analyses/dataset_ranks", values="auc", lower_is_better=False)
+    rows = {row[0]: row[1:] for row in con.execute(sql).fetchall()}
+    ranks = [rows[name][0] for name in names]
+    assert [round(rank, 3) for rank in ranks] == [3.143, 2.0, 2.893, 1.964]
+    # without a correction for ties, as in the paper
+    assert round(12 * 14 / (4 * 5) * (sum(rank**2 for rank in ranks) - 4 * 25 / 4), 2) == 9.28
+    # each of the four meets three others in 14 data sets, and wins if its rank is lower
+    assert [rows[name][1] for name in names] == pytest.approx([14 * (4 - rank) for rank in ranks])
+    theirs = stats.friedmanchisquare(*(values[n::4] for n in range(4)))
+    assert rows["C4.5"][3] == pytest.approx(theirs.statistic, rel=1e-12)
+    assert significance.chi_squared(theirs.statistic, 3) == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
+    """AP of one is 1 and 7/12 in B and C, of two 1 and 1/2: the ranks are 1.5 and 1, and 1.5 and 2.
+
+    In C the values lie 1/24 above and below their mean and deviate by sqrt(2)/24: z is 1/sqrt(2).
+    In B they do not deviate: the mean of z is half of it. Of the two pairs, one is tied.
+    """
+    board = projects.leaderboard(["B", "C"], metrics="AP", ranks=True)
+    assert board.columns[:5] == ["place", "mean_rank", "borda", "standard_score", "run"]
+    z = 0.5 / math.sqrt(2)
+    rows = [row[:5] for row in board.fetchall()]
+    assert rows == [
+        (1, 1.25, 1.5, pytest.approx(z), "one"),
+        (2, 1.75, 0.5, pytest.approx(-z), "two"),
+    ]
+    assert board.wins.fetchall() == [("one", "two", 1, 1, 0), ("two", "one", 0, 1, 1)]
+    # squares of ranks: 1.5^2 twice, 1 and 4, less 2 * 2 * 1.5^2: 0.5; above: 4 * 2 * 0.25^2 = 0.5
+    told = " ".join(board.notes)
+    assert "chi-squared 1, 1 degrees of freedom, p = 0.317" in told
+    # 1.96 * sqrt(2 * 3 / (6 * 2))
+    assert "differ by less than 1.39 cannot" in told
+    with expect_refusal("ci and ties: need one dataset"):
+        projects.leaderboard(["B", "C"], metrics="AP", ties=True)
 
 
 def test_ardoco_does_not_divide_its_mean_auc_by_the_weights(wh: Warehouse) -> None:
@@ -169,7 +228,7 @@ def test_no_run_in_common(wh: Warehouse) -> None:
     wh.evaluate(metrics="AP")
     board = wh.leaderboard(["A", "B"])
     assert board.relation.fetchall() == []
-    assert board.notes[-1].endswith("match them otherwise: --by system")
+    assert board.notes[-1].endswith("match them otherwise: by='system'")
     assert wh.leaderboard(["A", "B"], by="system").fetchall() == [(1, "s", 1.0, 2, 2)]
 
 

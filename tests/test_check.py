@@ -21,7 +21,8 @@ from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 from warehouse.analyze import regressions
 from warehouse.cli.commands import sync
 from warehouse.errors import DefinitionError, UsageError
-from warehouse.store import clock
+from warehouse.sql_text.templates import environment
+from warehouse.store import clock, database
 from warehouse.sync import gates
 from warehouse.sync.events import Event
 from warehouse.warehouse import Warehouse
@@ -73,6 +74,67 @@ P_FALLEN = 1 / 3 - math.sqrt(3) / (2 * math.pi)
 
 
 # --------------------------------------------------------------------------- values and verdicts
+
+
+def test_a_sequential_test_by_hand(fallen: Warehouse) -> None:
+    """The shares k/32 have the means 1/2, 21/64 of their squares, 31/128 of their cubes.
+
+    Three losses of 1/2 make (1 + share/2)^3 of 1, in the mean 1 + 3/4 + 3/4 * 21/64 + 31/1024 =
+    2075/1024. The query without a difference changes nothing, and p is the reciprocal.
+    """
+    found = fallen.check("tiny", "RR", alpha=0.5, sequential=True)
+    (one,) = found.comparisons
+    assert one.p == pytest.approx(1024 / 2075, rel=1e-12)
+    assert one.verdict == "regressed"
+    assert "anytime-valid p = 0.493" in one.why
+    assert "anytime-valid p < 0.5" in found.verdicts[0]["limits"]
+    assert fallen.check("tiny", "RR", alpha=0.49, sequential=True).is_good
+    # the test is of what is worse: the other way round the money is 1 - 3/4 + 63/256 - 31/1024
+    other = fallen.check("tiny", "RR", run="old", against="new", alpha=0.5, sequential=True)
+    assert other.comparisons[0].p == 1.0
+    for problem, asked in (
+        ("NumRet: has no greatest", {"metrics": "NumRet", "alpha": 0.1}),
+        ("give alpha too", {"metrics": "RR"}),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            fallen.check("tiny", sequential=True, **asked)
+
+
+@pytest.mark.slow
+def test_a_sequential_test_errs_as_seldom_as_it_says() -> None:
+    """Whoever looks again and again has a false alarm in at most one of 20 sequences.
+
+    The runs are equal in the mean: a query loses or gains 0.2. With a t-test after each query from the
+    tenth to the 300th, more than three of ten sequences have p < 0.05. Three standard errors are left
+    for chance.
+    """
+    import numpy as np
+
+    sequences = 300
+    drawn = np.random.default_rng(38).choice([-0.2, 0.2], (sequences, 300))
+    numbers = np.arange(1, 301)
+    means = drawn.cumsum(axis=1) / numbers
+    # the sum of squares is 0.04 a query
+    with np.errstate(divide="ignore"):
+        t = means[:, 9:] / np.sqrt((0.04 - means**2)[:, 9:] / (numbers[9:] - 1))
+    passed = 2 * stats.t.sf(abs(t), numbers[9:] - 1) < 0.05
+    assert passed.any(axis=1).mean() > 0.3
+    with database.memory() as con:
+        con.execute(
+            "create table drawn as select unnest($1) as gains, unnest(range($2)) as sequence",
+            [drawn.tolist(), sequences],
+        )
+        con.execute(
+            "create table seen as select sequence * 1000 + look as key, place, gains[place] as gain "
+            "from drawn, range(60, 301, 60) as looks(look), range(1, look + 1) as places(place)"
+        )
+        macro = environment().from_string("{{ anytime_p('seen', 'key', 'gain', 'place') }}")
+        lowest = con.execute(
+            f"select min(anytime_p) from ({macro.render()}) group by key // 1000"
+        ).fetchall()
+    wrong = sum(p < 0.05 for (p,) in lowest) / len(lowest)
+    assert len(lowest) == sequences
+    assert wrong <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / sequences)
 
 
 def test_a_test_by_hand(fallen: Warehouse) -> None:

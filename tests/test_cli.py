@@ -258,6 +258,7 @@ def test_every_example_runs_as_printed(
             "collect",
             "deciles make",
             "evaluate",
+            "export",
             "forget",
             "fuse",
             "gates accept",
@@ -1214,7 +1215,8 @@ def test_listings(run: Callable[..., Answer], small: Warehouse) -> None:
 def test_every_command_is_found_where_it_is_said_to_be() -> None:
     """A call registers the command that it asks for alone; the list of all is what the help shows."""
     shown = typer.main.get_command(application.application()).list_commands(None)
-    assert shown == [module.__name__.rpartition(".")[2] for module in MODULES]
+    modules = [module.__name__.rpartition(".")[2] for module in MODULES]
+    assert shown == [name.replace("_", "-") for name in modules]
     for name in shown:
         alone = typer.main.get_command(application.application(name)).list_commands(None)
         assert alone == [name]

@@ -25,6 +25,7 @@ from warehouse.analyze import compare as comparing
 from warehouse.analyze.comparison import letter
 from warehouse.errors import UsageError
 from warehouse.report import formats
+from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
@@ -671,11 +672,131 @@ def test_a_table_for_people(four: Warehouse) -> None:
         "+0.7500", "[+0.1617,", "+1.3383]", "+1.50", "0/1/3", "0.058", "0.058*",
     ]  # fmt: skip
     assert (
-        "4 queries; two-sided paired t-test, Holm over the 1 pair, alpha 0.1; t-interval of 90%"
-        in told
+        "4 queries; two-sided paired t-test, one pair, so nothing to correct, alpha 0.1; "
+        "t-interval of 90%" in told
     )
     told = four.compare("tiny", ["old", "new"], "RR MaxRank", alpha=0.005, family="all").notes[0]
     assert told.endswith("Holm over the 2 pairs of all metrics, alpha 0.005; t-interval of 99.5%")
+
+
+@pytest.mark.slow
+def test_power_is_statsmodels() -> None:
+    """Queries, the deviation of their differences, and the mean difference.
+
+    With 43 queries, a deviation of 0.0774 and alpha 0.05, 0.0338 is found in 80 % of cases. The usual
+    formula for large n gives the same: 2.80 * 0.0774 / sqrt(43) = 0.0330.
+    """
+    power = pytest.importorskip("statsmodels.stats.power").TTestPower()
+    rows = [
+        (43, 0.0774, 0.03), (43, 0.2, 0.25), (2, 0.5, 0.01), (5, 1.0, -2.0), (50, 0.1, 0.0001),
+        (200, 0.3, 0.1),
+    ]  # fmt: skip
+    nothing = [(1, None, 0.1), (43, 0.0, 0.1), (0, None, None), (43, 0.1, 0.0)]
+    names = ["queries", "deviation", "difference"]
+    con = database.memory()
+    con.execute(
+        "create temp table tested as select unnest(range(10)) as hypothesis, "
+        + ", ".join(f"unnest(${name}::double[]) as {name}" for name in names),
+        dict(zip(names, map(list, zip(*rows, *nothing, strict=True)), strict=True)),
+    )
+    for alpha in (0.05, 0.2):
+        found = con.execute(
+            render("analyses/power", tested="tested", alpha=alpha, power=0.8)
+        ).fetchall()
+        for (n, deviation, difference), (_, detectable, needed) in zip(rows, found, strict=False):
+            effect = abs(difference) / deviation
+            theirs = power.solve_power(nobs=n, alpha=alpha, power=0.8) * deviation
+            assert detectable == pytest.approx(theirs, rel=1e-5)
+            assert needed == math.ceil(power.solve_power(effect, alpha=alpha, power=0.8))
+        assert [row[1:] for row in found[6:9]] == [(None, None), (0.0, None), (None, None)]
+        assert found[9][2] is None
+    assert con.execute(
+        render("analyses/power", tested="tested", alpha=0.001, power=0.8)
+    ).fetchall()[2] == (2, None, 42693)
+
+
+def test_power_is_shown_on_request(four: Warehouse) -> None:
+    """The differences 1, 1, 0, 1 have the mean 0.75 and the deviation 0.5: d is 1.5.
+
+    Four queries find d = 2.13 in 80 % of cases at alpha 0.05 (Cohen 1988), so 1.06; d = 1.5 needs 6.
+    """
+    arguments = ("compare", "old", "new", "-d", "tiny", "-m", "MaxRank", "--db", str(four.path))
+    _, out, told = command(*arguments, "--power", "--only", "pairs")
+    assert out.splitlines()[0].split()[-2:] == ["detectable", "needed"]
+    assert out.splitlines()[2].split()[-2:] == ["1.0640", "6"]
+    assert "detectable: the smallest difference" in told
+    found = four.compare("tiny", ["old", "new"], "MaxRank", power=True, store=True)
+    assert [(round(row.detectable, 4), row.queries_needed) for row in found] == [(1.064, 6)]
+    assert "needed: how many queries" in found.to_latex()
+    assert "detectable" not in four.compare("tiny", ["old", "new"], "MaxRank").columns
+
+
+@pytest.mark.slow
+def test_too_few_queries_resolve_nothing(four: Warehouse) -> None:
+    """With three queries that differ no p of the sign test is below 2 * 0.5^3 = 0.25."""
+    why = "cannot be resolved with these queries: no p can be below 0.250, and alpha is 0.05"
+    for test in ("sign", "randomisation"):
+        found = four.compare("tiny", ["old", "new"], "RR", test=test)
+        assert f"RR: {why}" in found.notes
+        assert found.fetchall()[0][found.columns.index("p")] == 0.25
+    found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="sign", alpha=0.3, family="all")
+    assert "all metrics: cannot be resolved" in found.notes[1]
+    assert "no p can be below 0.500 after the correction, and alpha is 0.3" in found.notes[1]
+    told = four.compare("tiny", ["old", "new"], "RR", test="sign", alpha=0.3).notes
+    assert not any("resolved" in note for note in told)
+    # the t-test has no such bound
+    assert not any("resolved" in note for note in four.compare("tiny", ["old", "new"], "RR").notes)
+
+
+def test_columns_names_and_percent(four: Warehouse) -> None:
+    """RR of old is 1 and of new 0.625; MaxRank, which is no share, stays as it is."""
+    layout = {"label": {"old": "Old, 2019", "new": "New & better"}, "percent": True}
+    board = four.leaderboard(
+        "tiny", metrics="RR MaxRank", columns="run, MaxRank,recip_rank", **layout
+    )
+    assert board.fetchall() == [("Old, 2019", 1.0, 100.0), ("New & better", 1.75, 62.5)]
+    assert board.columns == ["run", "MaxRank", "RR"]
+    assert board.to_csv().splitlines()[1] == '"Old, 2019",1.0,100.0'
+    assert "values in percent, but not MaxRank" in board.notes
+    latex = board.to_latex()
+    assert r"New \& better & 1.75" in re.sub(" +", " ", latex)
+    assert "values in percent, but not MaxRank." in latex
+    assert "62.500" in board.to_markdown(places=3)
+    found = four.compare("tiny", ["new", "old"], "RR", sort="RR", columns=["run", "RR"], **layout)
+    assert found.runs == ("Old, 2019", "New & better")
+    lines = found.values.to_markdown().splitlines()[2:4]
+    assert [[cell.strip() for cell in line.split("|")[1:3]] for line in lines] == [
+        ["Old, 2019", "**100.00**"], ["New &amp; better", "<u>62.50</u>"],
+    ]  # fmt: skip
+    assert found.values.fetchall() == [
+        ("Old, 2019", "RR", 100.0), ("New & better", "RR", 62.5),
+    ]  # fmt: skip
+    pairs = four.compare("tiny", ["new", "old"], "RR", columns="run,difference,d,W/T/L", **layout)
+    assert pairs.columns == ["run", "difference", "effect_size", "wins", "ties", "losses"]
+    assert pairs.fetchall()[0][:2] == ("Old, 2019", 37.5)
+    with expect_refusal("rnu … run"):
+        four.leaderboard("tiny", metrics="RR", columns="rnu")
+    with expect_refusal("odl … old"):
+        four.leaderboard("tiny", metrics="RR", label={"odl": "x"})
+    with expect_refusal("new: another run has this name"):
+        four.leaderboard("tiny", metrics="RR", label={"old": "new"})
+    with expect_refusal("AP … RR"):
+        four.compare("tiny", ["new", "old"], "RR", sort="AP")
+    # on the command line
+    arguments = ("-d", "tiny", "-m", "RR", "--db", str(four.path))
+    asked = ("--columns", "run,RR", "--label", "old=Old", "--percent", "--places", "1")
+    _, out, _ = command("leaderboard", *arguments, *asked)
+    assert [line.split() for line in out.splitlines()[2:]] == [["Old", "100.0"], ["new", "62.5"]]
+    assert (
+        command("leaderboard", *arguments, *asked, "-f", "csv")[1]
+        == "run,RR\nOld,100.0\nnew,62.5\n"
+    )
+    code, _, told = command("compare", "new", "old", *arguments, *asked)
+    assert (code, "--only values" in told) == (2, True)
+    _, out, _ = command(
+        "compare", "new", "old", *arguments, *asked, "--only", "values", "--sort", "RR"
+    )
+    assert [line.split() for line in out.splitlines()[2:]] == [["Old", "100.0*"], ["new", "62.5+"]]
 
 
 @pytest.mark.slow
@@ -724,8 +845,13 @@ def test_a_table_has_its_caption(four: Warehouse, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, with booktabs")
 def test_tables_are_compiled(four: Warehouse, tmp_path: Path) -> None:
-    found = four.compare("tiny", ["old", "new"], "RR MaxRank")
-    compiles(found.to_latex() + four.leaderboard("tiny", ci=True).to_latex(), tmp_path)
+    found = four.compare("tiny", ["old", "new"], "RR MaxRank", power=True, alpha=0.1)
+    board = four.leaderboard("tiny", ci=True)
+    eight = "AP,nDCG@10,P@10,RR,R@100,bpref,nDCG@5,AP(rel=2)@10"
+    wide = four.leaderboard("tiny", metrics=eight, percent=True).to_latex()
+    assert r"\shortstack[r]{nDCG\\@10 $\uparrow$}" in wide
+    assert r"\ifdim\linewidth<" in wide
+    compiles(found.to_latex() + board.to_latex() + wide, tmp_path)
 
 
 def compiles(text: str, folder: Path) -> None:
@@ -746,6 +872,7 @@ def compiles(text: str, folder: Path) -> None:
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout
+    assert "Overfull" not in result.stdout
 
 
 def test_formats_for_programs(four: Warehouse) -> None:
@@ -882,6 +1009,14 @@ def test_boards_that_have_no_intervals(four: Warehouse) -> None:
     rows = four.leaderboard("tiny", metrics="RR(aggregate=median)", ci=True).fetchall()
     assert [row[4] for row in rows] == [None, None]
     assert four.leaderboard("tiny", metrics="RR", top=1, ties=True).fetchall()[0][1] == 1
+    # Judged stands first, and the groups are by the first metric that says how good a run is
+    board = four.leaderboard("tiny", metrics="Judged@2 MaxRank", ties=True, alpha=0.1)
+    assert [(row.run, row.group, row.MaxRank) for row in board] == [
+        ("old", 1, 1.0), ("new", 2, 1.75),
+    ]  # fmt: skip
+    assert any(note.startswith("group: its first run by MaxRank") for note in board.notes)
+    with expect_refusal("Judged@2 … another metric"):
+        four.leaderboard("tiny", metrics="Judged@2", ties=True)
     four.ingest_qrels("other", FOUR)
     four.ingest_run("other", ranks(1, 1, 1, 1), name="old")
     four.evaluate(metrics="RR")

@@ -167,17 +167,17 @@ def test_what_is_refused(tags: Warehouse, counts) -> None:
     tags.ingest_attributes("tags", more, of="docs", name="labels")
     before = counts(tags.path)
     for given, words in (
-        ({"parts": 1}, r"--parts 1: must be at least 2"),
+        ({"parts": 1}, r"parts=1: must be at least 2"),
         (
             {"parts": 6},
-            r"--parts 6: what is counted \(training\) has 5 labels, fewer than parts; .* at most 5",
+            r"parts=6: what is counted \(training\) has 5 labels, fewer than parts; .* at most 5",
         ),
-        ({"by": "mas"}, "--by mas.*mass"),
+        ({"by": "mas"}, "by=.mas.*mass"),
         ({"origin": "qrels"}, "dataset tags has no judgments .*warehouse ingest qrels FILE"),
         ({"origin": "trainng"}, "trainng.*training"),
         ({"origin": "sen"}, "sen.*seen"),
-        ({"origin": "genre"}, "--from genre: this attribute is a text; occurrences are a number"),
-        ({"origin": "below", "parts": 2}, "--from below: the document b has a number below 0"),
+        ({"origin": "genre"}, "origin=.genre.: this attribute is a text; occurrences are a number"),
+        ({"origin": "below", "parts": 2}, "origin=.below.: the document b has a number below 0"),
         ({"origin": "none", "parts": 2}, r"no label occurs in what is counted \(none\)"),
         ({"origin": "seen", "name": "seen"}, "the deciles themselves are called so"),
         ({"name": " "}, "the name of the deciles is empty"),
@@ -195,7 +195,7 @@ def test_what_there_is_not(wh: Warehouse) -> None:
         wh.make_deciles("tag")
     with expect_refusal("tag … tags"):
         wh.deciles("tag")
-    with pytest.raises(UsageError, match=r"has no training set; .*--from qrels"):
+    with pytest.raises(UsageError, match=r"has no training set; .*origin=.qrels."):
         wh.make_deciles("tags", origin="training")
     with pytest.raises(UsageError, match="make them with: warehouse deciles make -d tags"):
         wh.decile_sizes("tags")

@@ -264,7 +264,7 @@ SCALARS: dict[str, Case] = {
 OTHERS = {
     "total", "dcg", "tied_dcg", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap",
     "same_less_swapped", "units_per_one", "refuse", "interpolated_precision", "members_content",
-    "half_line",
+    "half_line", "t_power",
 }  # fmt: skip
 
 

@@ -135,8 +135,9 @@ def test_queries_that_only_some_runs_have(wh: Warehouse) -> None:
     union = wh.fuse(DATASET, NAMES, name="union")
     assert union.loaded.num_queries == 3
     assert union.notes == (
-        "1 of 3 queries is in only some of the runs: in the others it has no documents (--queries "
-        "common leaves it out)",
+        "1 of 3 queries is in only some of the runs: in the others it has no documents "
+        "(queries='common' "
+        "leaves it out)",
     )
     common = wh.fuse(DATASET, NAMES, name="common", queries="common")
     assert common.loaded.num_queries == 2
@@ -149,7 +150,7 @@ def test_lists_that_the_highest_score_says_nothing_of_are_told(wh: Warehouse) ->
     distances = {"q": {"x": 0.1, "y": 0.9}, "s": {"x": 0.0, "y": 0.5}}
     wh.ingest_run(DATASET, distances, name="apart", lower_is_better=True)
     told = (
-        "apart: no score above 0 in 2 of 2 lists, of which --normalise max makes huge numbers below 0: "
+        "apart: no score above 0 in 2 of 2 lists, of which normalise='max' makes huge numbers below 0: "
         "take another, as min-max"
     )
     for queries in ("union", "common"):
@@ -222,7 +223,7 @@ def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) ->
     assert made.notes[1:] == (
         "1 training query is not judged: ignored",
         "trained on 2 queries with version 1 of the qrels (q, s); values over these flatter the run "
-        "(--leave-out-training leaves them out)",
+        "(leave_out_training=True leaves them out)",
     )
     assert rows(wh, "from store.fusion_query order by all") == [(3, "q"), (3, "s")]
     left = wh.fuse(
@@ -337,18 +338,18 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
         ({"queries": "unoin"}, "queries … unoin … union"),
         ({"name": "one"}, "one: a run cannot take the place of one that it is made of"),
         ({"name": " "}, "the name of the run is empty"),
-        ({"method": "wsum"}, "wsum needs a weight for each run, as in --weights 0.5,0.5, or"),
+        ({"method": "wsum"}, "wsum needs a weight for each run, as in weights=[0.5, 0.5], or"),
         ({"weights": [1, 2]}, "rrf takes no weights; mixed, w_bordafuse, w_condorcet, wmnz, wsum do"),
         ({"method": "wsum", "weights": [1]}, "1 weight for 2 runs: give one for each run, in the"),
         ({"method": "wsum", "weights": [1, -1]}, "weights must be numbers of at least 0, and not all"),
         ({"method": "wsum", "weights": [0, 0]}, "weights must be numbers of at least 0, and not all"),
         ({"method": "wsum", "weights": [1, 2], "tune": "AP", "train_share": 1}, "weights are given"),
-        ({"method": "mapfuse"}, "mapfuse is trained on judged queries; say on which, with --train-qu"),
+        ({"method": "mapfuse"}, "mapfuse is trained on judged queries; say on which, with train_qu"),
         (
             {"method": "rrf(k=9)", "tune": "AP", "train_share": 1},
-            "k=9 is given, but --tune would choose it; leave",
+            "k=9 is given, but tune= would choose it; leave",
         ),
-        ({"tune": "AP"}, "--tune AP tries on judged queries; say on which, with --train-queries"),
+        ({"tune": "AP"}, "tune='AP' tries on judged queries; say on which, with train_queries="),
         ({"tune": "APP", "train_share": 1}, "APP … AP"),
         ({"tune": "Judged@5", "method": "sum", "train_share": 1}, "sum: has nothing to tune; gmnz, "),
         ({"tune": "NumRet(aggregate=stddev)", "train_share": 1}, "NumRet(aggregate=stddev): neither"),

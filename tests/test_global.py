@@ -184,9 +184,9 @@ def test_wrong_options(con, wh: Warehouse, put) -> None:
         stage_everywhere(con, put("truth.txt", TRUTH), columns={"doc": "x"})
     with pytest.raises(UsageError, match=r"columns can be named for .* not for text"):
         stage_everywhere(con, put("truth.txt", TRUTH), columns={"doc_id": "x"})
-    with pytest.raises(UsageError, match="--queries: goes with --global"):
+    with pytest.raises(UsageError, match="queries= goes with is_global=True"):
         wh.ingest_qrels("links", put("qrels.txt", "q 0 A 1\n"), queries=["q"])
-    with pytest.raises(UsageError, match="--queries: goes with --global"):
+    with pytest.raises(UsageError, match="queries= goes with is_global=True"):
         Warehouse.score({"q": {"A": 1}}, {"q": {"A": 1.0}}, "P@1", queries=["q"])
     with pytest.raises(UsageError, match="the queries are a file"):
         wh.ingest_qrels("links", {"A"}, is_global=True, queries=[])
@@ -198,7 +198,7 @@ def test_wrong_options(con, wh: Warehouse, put) -> None:
 def test_without_runs_the_queries_have_to_be_named(wh: Warehouse, put, counts) -> None:
     wh.init()
     before = counts(wh.path)
-    with pytest.raises(InputError, match=r"links has no runs yet.*--queries FILE"):
+    with pytest.raises(InputError, match=r"links has no runs yet.*queries="):
         wh.ingest_qrels("links", put("truth.txt", TRUTH), is_global=True)
     assert counts(wh.path) == before
     queries = put("queries.txt", "q2\n\n q1\nq2\n")
@@ -229,7 +229,7 @@ def test_it_is_said_to_be_global_and_is_the_content_that_counts(wh: Warehouse, p
     same = {query: {"A": 1, "B": 1} for query in ("q1", "q2")}
     assert wh.ingest_qrels("links", same).status == "unchanged"
     wh.ingest_run("links", {"q3": {"A": 1.0}}, name="two")
-    with pytest.raises(ConflictError, match="--replace"):
+    with pytest.raises(ConflictError, match="replace=True"):
         wh.ingest_qrels("links", truth, is_global=True)
     made = wh.ingest_qrels("links", truth, is_global=True, label="links of May", replace=True)
     assert (made.status, made.num_queries) == ("replaced", 3)

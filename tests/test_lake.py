@@ -15,7 +15,7 @@ from projects import Answer
 from refusals import expect_refusal
 
 from warehouse import Warehouse
-from warehouse.errors import DatabaseError, UsageError
+from warehouse.errors import DatabaseError, InputError, UsageError
 from warehouse.report import shared_lake
 from warehouse.report.server.replicas import Replicas
 from warehouse.store.database import Resources
@@ -191,6 +191,20 @@ if sys.argv[1].endswith("2.duckdb"):
     team.collect(lake)
     assert rows(team, BOARD) == [row for wh in files for row in rows(wh, BOARD)]
     assert rows(team, VALUES) == sorted(row for wh in files for row in rows(wh, VALUES))
+
+
+def test_files_on_an_object_store(tmp_path: Path, bucket: str) -> None:
+    fs = pytest.importorskip("pyarrow.fs")
+    store, path = fs.FileSystem.from_uri(f"{bucket}/runs")
+    for name, text in (("qrels.txt", b"q1 0 a 1\n"), ("bm25.run", b"q1 Q0 a 1 2 t\n")):
+        with store.open_output_stream(f"{path}/{name}") as out:
+            out.write(text)
+    wh = Warehouse(tmp_path / "one.duckdb")
+    wh.ingest_qrels("d", f"{bucket}/runs/qrels.txt")
+    wh.ingest_run("d", f"{bucket}/runs/bm25.run")
+    assert rows(wh, "select run, source from runs") == [("bm25", f"{bucket}/runs/bm25.run")]
+    with expect_refusal(f"{bucket}/runs/no.run: no such file", InputError):
+        wh.ingest_run("d", f"{bucket}/runs/no.run")
 
 
 PROJECT = """

@@ -114,7 +114,7 @@ def test_without_the_option_it_is_refused_and_says_what_to_do(
 ) -> None:
     wh.init()
     before = counts(wh.path)
-    with pytest.raises(InputError, match=r"2 problems; .*another iteration: --iterations loads"):
+    with pytest.raises(InputError, match=r"2 problems; .*another iteration: iterations=True loads"):
         wh.ingest_qrels("tiny", sources(put)[name])
     assert counts(wh.path) == before
 

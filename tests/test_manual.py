@@ -14,11 +14,13 @@ other tests run.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +49,8 @@ DEMO = (
     "The examples use the demo: `warehouse demo --files .` in an empty folder, then "
     "`export WAREHOUSE_DB=demo.duckdb`."
 )
+# A page that says so is run as on a plain install, without the packages of any extra.
+PLAIN = "needs no extra"
 ENVIRONMENTS = {
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/warehouse demo",
     "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && .venv/bin/python -m pytest",
@@ -150,6 +154,36 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def begin(
+    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Go to a folder, with a copy of the demo if the page begins with it."""
+    if DEMO in " ".join(page.read_text(encoding="utf-8").split()):
+        shutil.copytree(request.getfixturevalue("demo_folder"), folder, dirs_exist_ok=True)
+        monkeypatch.setenv("WAREHOUSE_DB", "demo.duckdb")
+    monkeypatch.chdir(folder)
+
+
+def hide_extras(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing import the packages of extras: here, and in processes that begin now."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    of_others = {"pyyaml": "yaml", "vl_convert_python": "vl_convert", "mlflow_skinny": "mlflow"}
+    packages = {
+        re.split(r"[^\w-]", line)[0].lower().replace("-", "_")
+        for name, lines in project["optional-dependencies"].items()
+        for line in lines
+        if name not in ("dev", "docs", "peers")
+    }
+    hidden = folder / ".hidden"
+    hidden.mkdir()
+    for package in sorted({of_others.get(name, name) for name in packages} | {"numpy"}):
+        (hidden / f"{package}.py").write_text("raise ModuleNotFoundError(__name__)\n")
+        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setenv("PYTHONPATH", str(hidden), prepend=os.pathsep)
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "page",
@@ -174,10 +208,9 @@ def test_the_commands_of_a_page(
         for command in commands(*block)
         if command.text not in ENVIRONMENTS
     ]
-    if DEMO in " ".join(PAGES[page].read_text(encoding="utf-8").split()):
-        shutil.copytree(request.getfixturevalue("demo_folder"), tmp_path, dirs_exist_ok=True)
-        monkeypatch.setenv("WAREHOUSE_DB", "demo.duckdb")
-    monkeypatch.chdir(tmp_path)
+    begin(PAGES[page], tmp_path, monkeypatch, request)
+    if PLAIN in PAGES[page].read_text(encoding="utf-8"):
+        hide_extras(tmp_path, monkeypatch)
     wrong: list[str] = []
     for command in todo:
         if command.text.startswith("export "):
@@ -207,11 +240,22 @@ def test_the_commands_of_a_page(
     ],
 )
 def test_the_python_of_a_page(
-    page: Path, line: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    line: int,
+    code: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     """As a program of its own, whose first line is where it stands in the page."""
-    monkeypatch.chdir(tmp_path)
-    exec(compile("\n" * (line - 1) + code, page, "exec"), {"__name__": "__main__"})
+    begin(page, tmp_path, monkeypatch, request)
+    try:
+        exec(compile("\n" * (line - 1) + code, page, "exec"), {"__name__": "__main__"})
+    finally:
+        ours = sys.modules.get("warehouse.compat.ir_measures")
+        if ours is not None:  # the page may have put it into ir_measures' own chain
+            chain = sys.modules["ir_measures"].DefaultPipeline.providers
+            chain[:] = [provider for provider in chain if provider is not ours.provider]
 
 
 # --------------------------------------------------------------------------- what must be there

@@ -73,7 +73,7 @@ def test_score_normalises_both_sides() -> None:
     [
         ("", "is empty"),
         ("doc_id +", "syntax error"),
-        ("'a", "--normalise 'a: unterminated"),
+        ("'a", r"normalise=\"'a\": unterminated"),
         ("(select 'x')", "holds a subquery"),
         ("exists (from staged)", "holds a subquery"),
         ("doc_id in (select 1)", "holds a subquery"),
@@ -106,7 +106,7 @@ def test_what_is_no_expression_is_refused_in_one_line(
     with pytest.raises(UsageError, match=words) as found:
         stage(con, RUN, "run", normalise=expression)
     assert "\n" not in str(found.value)
-    assert str(found.value).startswith("--normalise")
+    assert str(found.value).startswith("normalise=")
     assert con.execute("select count(*) from duckdb_tables()").fetchall() == [(0,)]
 
 
@@ -117,7 +117,7 @@ def test_a_macro_that_gives_several_rows_is_refused(con: duckdb.DuckDBPyConnecti
 
 
 def test_what_cannot_be_computed_is_refused(con: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(InputError, match=r"<dict>: --normalise doc_id::integer: Could not convert"):
+    with pytest.raises(InputError, match=r"<dict>: normalise='doc_id::integer': Could not convert"):
         stage(con, RUN, "run", normalise="doc_id::integer")
 
 
@@ -131,7 +131,7 @@ def test_documents_that_become_the_same_are_refused(
     with pytest.raises(InputError) as found:
         wh.ingest_qrels("tiny", str(file), normalise="lower(doc_id)")
     assert str(found.value).splitlines() == [
-        f"{file}: --normalise lower(doc_id): 2 ids become the same as another; "
+        f"{file}: normalise='lower(doc_id)': 2 ids become the same as another; "
         "change the expression so that they differ, or keep one row of each",
         "  query 'q1': 'a' becomes 'a', as 'A' does",
         "  query 'q3': 'B' becomes 'b', as 'b' does",

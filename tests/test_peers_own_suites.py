@@ -9,9 +9,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conformance import SUITE
+from conformance import PROTOCOLS, SUITE, suite_file
 from peers import peer, random_collection
+from projects import command
 from shared_cases import needs_cases
+from test_golden_suite import ZSCORES
 
 from tests.refusals import expect_refusal
 from warehouse.compat import pytrec_eval as ours
@@ -22,14 +24,18 @@ pytestmark = pytest.mark.slow
 SUITES = Path(__file__).parent / "peer_suites"
 
 
-def load(path: Path, changes: dict[str, str]) -> ModuleType:
-    """Run a suite's file after some changes of its text, each of which must be in it."""
+def load(path: Path, changes: dict[str, str], **names: object) -> ModuleType:
+    """Run a suite's file after some changes of its text, each of which must be in it.
+
+    It knows `names` from the start.
+    """
     text = path.read_text(encoding="utf-8")
     for old, new in changes.items():
         assert old in text, f"{path}: has no {old!r}"
         text = text.replace(old, new)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
+    vars(module).update(names)
     exec(compile(text, str(path), "exec"), module.__dict__)
     return module
 
@@ -168,7 +174,8 @@ def test_ranx_gives_the_same_values_and_tests() -> None:
     _, two = random_collection(5, ties=False, gaps=False, grades=(0, 1, 2, 3), longest=12)
     two = {query: two[query] for query in qrels}
     for judged in qrels.values():
-        judged["judged as bad"] = 0  # without one, bpref is NaN in ranx
+        # without the first, bpref is NaN in ranx; without the second, that of others is 0
+        judged |= {"judged as bad": 0, "judged as good": 3}
     runs = {"one": one, "two": two}
     theirs = [ranx.Run(run, name=name) for name, run in runs.items()]
     mine = [here.Run(run, name=name) for name, run in runs.items()]
@@ -190,7 +197,13 @@ def test_ranx_gives_the_same_values_and_tests() -> None:
         p = known.comparisons[{"one", "two"}][name]["p_value"]
         assert math.isclose(report.p_value(name, "one", "two"), p, rel_tol=1e-6)
         assert report.win_tie_loss(name, "one", "two") == known.win_tie_loss["one", "two"][name]
-    assert str(report) == str(known)
+        for run in report.model_names:
+            assert report.format_score(report.results[run][name]) == known.format_score(
+                known.results[run][name]
+            )
+            assert report.get_superscript_for_table(run, name) == known.get_superscript_for_table(
+                run, name
+            )
     for how in (
         {"norm": "min-max", "method": "sum"},
         {"norm": None, "method": "rrf", "params": {"k": 10}},
@@ -227,3 +240,132 @@ def test_ranx_refuses_what_does_not_fit(tmp_path: Path) -> None:
         here.fuse([run, here.Run(run.run, name="other")], method="bayesfuse")
     with expect_refusal("same … two runs"):
         here.compare(qrels, [here.Run(run.run, "same"), here.Run(run.run, "same")], "map")
+
+
+# --------------------------------------------------------------------------- trec_eval
+
+COMMANDS = [
+    (version, *line.split("\t"))
+    for version in PROTOCOLS
+    for line in (SUITE / "commands.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    if version == "10.0" or "comment" not in line  # which 9 does not know
+] if SUITE.exists() else []  # fmt: skip
+
+
+@needs_cases
+@pytest.mark.sample(3, 3)
+@pytest.mark.parametrize(("version", "expected", "options", "qrels", "run"), COMMANDS)
+def test_trec_eval_prints_the_same_bytes(
+    version: str, expected: str, options: str, qrels: str, run: str
+) -> None:
+    """The commands of trec_eval's `make quicktest`, of either release."""
+    words = options.replace("zscores_file", str(suite_file(ZSCORES[version]))).split()
+    files = (str(suite_file(qrels)), str(suite_file(run)))
+    release = version.partition(".")[0]
+    code, printed, problem = command("trec-eval", "--release", release, *words, *files)
+    assert code == 0, problem
+    assert printed == (SUITE / "upstream_golden" / version / expected).read_text(encoding="utf-8")
+
+
+def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
+    """Those that trec_eval 9.0.8 gave for the same calls; its words are not repeated."""
+    files = {
+        "qrels": "q 0 a 1\nq 0 b 0\n",
+        "run": "q Q0 a 1 2.0 tag\nq Q0 b 2 1.0 tag\n",
+        "twice": "q Q0 a 1 2.0 tag\nq Q0 a 2 1.0 tag\n",
+        "short": "q Q0 a\n",
+        "others": "p Q0 a 1 2.0 tag\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for code, words in (
+        (0, "-m map -n qrels run"), (0, "-v"), (0, "-h"), (0, "--measure=map qrels run -q"),
+        (1, "qrels"), (1, "-x qrels run"), (1, "-m nothing qrels run"), (1, "-m P. qrels run"),
+        (1, "-l qrels run"), (2, "-m P.5,5 qrels run"), (2, "-m ndcg.x qrels run"),
+        (2, "qrels missing"), (2, "missing run"), (2, "qrels short"), (2, "short run"),
+        (2, "-R other qrels run"), (2, "-T other qrels run"), (4, "qrels twice"),
+        (7, "qrels others"), (255, "-Z missing qrels run"),
+    ):  # fmt: skip
+        given = [
+            str(tmp_path / word) if word in {*files, "missing"} else word for word in words.split()
+        ]
+        found, printed, problem = command("trec-eval", *given)
+        assert found == code, (words, problem)
+        assert bool(printed) == (code == 0 and words not in ("-m map -n qrels run", "-v"))
+
+
+# --------------------------------------------------------------------------- ir_measures
+
+# Each names a provider of its own, and is run with ours in its place. Those of two others are left out:
+# gdeval means 2^grade - 1 by every nDCG and rounds to five digits, and Accuracy passes over queries.
+_OURS = "__import__('warehouse.compat.ir_measures').compat.ir_measures.provider"
+_BASE = load(SUITES / "ir_measures" / "base.py", {})
+_PROVIDERS = {
+    "pytrec_eval": {
+        "from .base import BaseMeasureTest": "",
+        "ir_measures.providers.PytrecEvalProvider()": _OURS,
+    },
+    "judged": {},
+    "pyndeval": {},
+}
+for _name, _changes in _PROVIDERS.items():
+    _changes[f"provider = ir_measures.{_name}\n"] = f"provider = {_OURS}\n"
+    _path = SUITES / "ir_measures" / f"test_{_name}.py"
+    _suite_of = load(_path, _changes, BaseMeasureTest=_BASE.BaseMeasureTest)
+    (_class,) = (thing for name, thing in vars(_suite_of).items() if name.startswith("Test"))
+    globals()[f"TestIrMeasures_{_name}"] = _class
+    if _name == "pytrec_eval":
+        for _name in vars(_class).keys() - {"test_P", "test_nDCG", "test_infAP"}:
+            if _name.startswith("test_"):
+                setattr(_class, _name, pytest.mark.long(vars(_class)[_name]))
+
+
+def test_ir_measures_gets_the_same_values_from_our_provider() -> None:
+    """For every measure that it has, on data without equal scores; and metrics that it has not."""
+    theirs = peer("ir_measures")
+    from test_peers_ir_measures import CWL_EVAL, IN_PYTHON, JUDGED_ONLY, PYTREC_EVAL
+
+    from warehouse.compat.ir_measures import WarehouseProvider, install, measure, provider
+
+    qrels, run = random_collection(8, queries=25, ties=False, grades=(0, 1, 2, 3))
+    names = [
+        name
+        for name in (*PYTREC_EVAL, *IN_PYTHON, *JUDGED_ONLY)
+        if "judged_only" not in name or "@" in name
+    ]
+    # cwl_eval passes over what is not retrieved, and counts undefined queries in its own way
+    measures = [theirs.parse_measure(name) for name in (*names, *CWL_EVAL[:1])]
+    silent = qrels.keys() - run.keys()
+    expected, found = theirs.calc(measures, qrels, run), provider.calc(measures, qrels, run)
+    assert found.aggregated.keys() == expected.aggregated.keys()
+    for one, value in expected.aggregated.items():
+        if one.NAME != "NumRel":
+            assert math.isclose(found.aggregated[one], value, abs_tol=1e-9), one
+    values = {(row.query_id, row.measure): row.value for row in expected.per_query}
+    assert {(row.query_id, row.measure) for row in found.per_query} == values.keys()
+    for row in found.per_query:
+        if row.query_id not in silent:
+            value = values[row.query_id, row.measure]
+            assert math.isclose(row.value, value, abs_tol=1e-9), row
+
+    lrap, pooled = measure("LRAP"), measure("PSP@5")
+    assert not theirs.DefaultPipeline.supports(lrap)
+    install()
+    try:
+        both = theirs.calc_aggregate(
+            [lrap, theirs.P @ 5], {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}
+        )
+        assert both == {lrap: 0.5, theirs.P @ 5: 0.2}
+        with expect_refusal("PSP@5 … training set"):
+            provider.calc_aggregate([pooled, lrap], qrels, run)
+        with expect_refusal("PSP@5 … pooled"):  # where other providers take part
+            pooled.aggregator()
+    finally:
+        theirs.DefaultPipeline.providers.remove(provider)
+    trained = WarehouseProvider(training={"t": {"a": 1}, "u": {"a": 1, "b": 1}})
+    (value,) = trained.calc_aggregate(
+        [measure("PSP@1")], {"q": {"a": 1}}, {"q": {"a": 2.0}}
+    ).values()
+    assert value == 1.0
+    with expect_refusal("nDGC@5 … nDCG@5"):
+        measure("nDGC@5")

@@ -10,7 +10,9 @@ import lzma
 import os
 import tempfile
 import threading
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from warehouse.config import limits
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches, files, lines
 from warehouse.store import database
+from warehouse.warehouse import Warehouse
 
 RUN = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n % 50, n, n * 31 % 1009) for n in range(60_000))
 SHA = hashlib.sha256(RUN).hexdigest()
@@ -144,11 +147,44 @@ def test_missing_file(con, tmp_path):
         readers.stage(con, tmp_path / "bm52.run", "run")
     with pytest.raises(InputError, match="no such file"):
         readers.stage(con, tmp_path / "no" / "folder" / "a.run", "run")
-    for url in ("s3://bucket/a.run", Path("https://example.org/a.run")):
-        with pytest.raises(
-            InputError, match=r"^(s3|https)://[^:]*a\.run: is a URL, and only files"
-        ):
+    for url in ("ftp://example.org/a.run", Path("redis://example.org/a.run")):
+        with expect_refusal(f"{str(url).split(':')[0]}://example.org/a.run … https", InputError):
             readers.stage(con, url, "run")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    """A server of this test's folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_urls(tmp_path: Path, site: str, wh: Warehouse) -> None:
+    """A file on the web, compressed or not, is what the file is; its source is the URL."""
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 b 1\n")
+    (tmp_path / "bm25.run.gz").write_bytes(gzip.compress(b"q1 Q0 a 1 2 t\nq2 Q0 a 1 1 t\n"))
+    (tmp_path / "bad.run").write_bytes(b"q1 Q0 a 1 2 t\nq2 Q0 a\n")
+    wh.ingest_qrels("d", f"{site}/qrels.txt")
+    # as a command gives it, which takes it for a path
+    wh.ingest_run("d", Path(f"{site}/bm25.run.gz?raw=1"))
+    assert [(row.run, row.source) for row in wh.runs("d")] == [
+        ("bm25", f"{site}/bm25.run.gz?raw=1")
+    ]
+    scores = Warehouse.score(tmp_path / "qrels.txt", f"{site}/bm25.run.gz", metrics="P@1")
+    assert scores.means()["P@1"] == 0.5
+    for name, said in (
+        ("bad.run", f"{site}/bad.run … line 2"),
+        ("no.run", f"{site}/no.run: cannot"),
+    ):
+        with expect_refusal(said, InputError):
+            wh.ingest_run("d", f"{site}/{name}")
 
 
 def test_directory(con, tmp_path):
@@ -160,7 +196,9 @@ def test_directory(con, tmp_path):
 def test_unknown_format(con, tmp_path, name):
     path = tmp_path / "a"
     path.write_bytes(RUN)
-    with pytest.raises(UsageError, match="known: trec, csv, tsv, jsonl, parquet, ranx"):
+    with pytest.raises(
+        UsageError, match="known: trec, csv, tsv, jsonl, parquet, mteb, rank_eval, ranx"
+    ):
         readers.stage(con, path, "run", format=name)
 
 

@@ -202,9 +202,9 @@ def test_what_files_lack_is_said(given: dict[str, Any]) -> None:
         Warehouse.score(QRELS, RUN, ["PSP@1", "ILD(attribute=genre)@2"], **given)
     first, second = str(caught.value).splitlines()
     assert first == (
-        "PSP@1 reads a training set, and what was given has none; load it with: --training FILE"
+        "PSP@1 reads a training set, and what was given has none; load it with: training="
     )
-    assert second.endswith("--attributes FILE")
+    assert second.endswith("attributes=")
     assert ("did you mean genres?" in second) == bool(given)
 
 

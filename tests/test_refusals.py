@@ -132,7 +132,7 @@ def test_too_little_memory_is_an_error_of_the_library(tmp_path: Path) -> None:
         lambda: wh.ingest_run("tiny", RUN, name="one"),
         wh.runs,
     ):
-        with pytest.raises(WarehouseError, match="out of memory: give more with --memory-limit"):
+        with pytest.raises(WarehouseError, match="out of memory: give more with memory_limit="):
             call()
 
 

@@ -79,7 +79,7 @@ def test_commands_and_projects(ratings: str, monkeypatch: pytest.MonkeyPatch) ->
         ("sum(rating)", {}, "aggregate"),
         ("'good'", {}, "good"),
         ("[rating]", {}, "gives a list"),
-        ("", {}, "--relevance: is empty"),
+        ("", {}, "relevance='': is empty"),
     ],
 )
 def test_expressions(

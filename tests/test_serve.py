@@ -6,12 +6,7 @@ import asyncio
 import base64
 import datetime as dt
 import json
-import re
-import shutil
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -341,7 +336,7 @@ def test_pages_of_analyses_and_of_past_days_have_the_numbers_of_the_commands(
     ]
     (curve,) = server.get("/api/curves", *asked).data["curves"]
     assert set(curve["points"]) == {"both", SCRIPT}  # of these the curve is stored
-    points = wh.curve("rich", "PrecisionByRank@3", ["both", SCRIPT]).fetchall()
+    points = wh.curve("rich", "PrecisionByRank@3", runs=["both", SCRIPT]).fetchall()
     assert sorted((run, *point) for run, of in curve["points"].items() for point in of) == sorted(
         (run, x, y) for run, _, x, y, *_ in points
     )
@@ -497,39 +492,3 @@ def test_sql_has_the_rows_of_the_command_and_its_limits(
     with pytest.raises(WarehouseError, match=r"0\.3"):
         sql("select count(*) from range(1e12::bigint) as a, range(1e12::bigint) as b")
     assert json.loads(sql("select 1 as x"))["rows"] == [{"x": 1}]
-
-
-@pytest.mark.slow
-def test_pages_in_a_browser(server: Server, tmp_path: Path) -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no Chromium is installed (apt-get install chromium)")
-    words = [sys.executable, "-m", "warehouse", "serve", "--port", "0"]
-    with subprocess.Popen(
-        [*words, "--db", str(server.warehouse.path)], stderr=subprocess.PIPE, text=True
-    ) as serving:
-        assert serving.stderr is not None
-        try:
-            (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", serving.stderr.readline())
-            for path, wanted in (
-                ("tiny/?sort=RR&metric=RR&metric=P@2", "another"),
-                (f"tiny/runs/{keys(RUNS)[SCRIPT]}.html?metric=P@2", "Why these numbers"),
-                ("tiny/compare.html", "Won / tied / lost"),
-                ("sql?sql=from+runs", "Link to this statement"),
-            ):
-                done = subprocess.run(
-                    [
-                        *[chromium, "--headless", "--no-sandbox", "--disable-gpu"],
-                        *["--no-first-run", "--disable-background-networking", "--disable-sync"],
-                        *["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
-                        *["--virtual-time-budget=3000", "--enable-logging=stderr", "--dump-dom"],
-                        *[f"--user-data-dir={tmp_path}", address + path],
-                    ],
-                    capture_output=True, text=True, timeout=60, check=False,
-                )  # fmt: skip
-                assert "CONSOLE" not in done.stderr, done.stderr
-                assert wanted in done.stdout
-        finally:
-            serving.send_signal(signal.SIGINT)
-        assert serving.wait(timeout=20) == 0
-        assert serving.stderr.read().splitlines()[-1] == "stopped"

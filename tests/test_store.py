@@ -77,7 +77,7 @@ def test_other_content_under_a_taken_name_is_refused(wh: Warehouse, counts: Coun
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", RUN, name="first")
     before = counts(wh.path)
-    with pytest.raises(ConflictError, match=r"another run named first.*--name.*--replace"):
+    with pytest.raises(ConflictError, match=r"another run named first.*name=.*replace=True"):
         wh.ingest_run("tiny", OTHER, name="first")
     with pytest.raises(ConflictError, match=r"other qrels already \(version 1, 3 judgments"):
         wh.ingest_qrels("tiny", {"q1": {"d1": 1}})
@@ -433,7 +433,7 @@ def test_name_from_the_tag(wh: Warehouse, tmp_path: Path) -> None:
 
 
 def test_an_object_needs_a_name(wh: Warehouse) -> None:
-    with pytest.raises(UsageError, match="no file name to take the run's name from; give --name"):
+    with pytest.raises(UsageError, match="no file name to take the run's name from; give name="):
         wh.ingest_run("tiny", RUN)
 
 
@@ -547,7 +547,7 @@ def test_a_held_lock_is_waited_for_and_then_reported(
     try:
         assert holder.stdout.readline() == "held\n"
         impatient = Warehouse(wh.path, lock_timeout=0.3)
-        with pytest.raises(LockedError, match=r"another process.*waited 0\.3 s.*--lock-timeout"):
+        with pytest.raises(LockedError, match=r"another process.*waited 0\.3 s.*lock_timeout="):
             impatient.ingest_run("tiny", RUN, name="r")
         with pytest.raises(LockedError):
             impatient.runs()

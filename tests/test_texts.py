@@ -11,6 +11,7 @@ import pytest
 from tests.refusals import expect_refusal
 from warehouse.errors import ConflictError, InputError
 from warehouse.report.pages.keys import keys
+from warehouse.report.screens import Screen
 from warehouse.warehouse import Warehouse
 
 QUOTED = 'a "quote, and an é'
@@ -76,7 +77,7 @@ def test_texts_have_versions_and_can_be_removed(tmp_path: Path, prepared) -> Non
     duckdb.sql("select 7 as pid, 'first' as passage").write_parquet(str(parquet))
     assert wh.ingest_text("tiny", parquet, of="docs").num_texts == 1
     other = {"7": {"text": "second"}, "8": {"text": "third"}}
-    with pytest.raises(ConflictError, match="--replace"):
+    with pytest.raises(ConflictError, match="replace=True"):
         wh.ingest_text("tiny", other, of="docs", name="pages")
     assert wh.ingest_text("tiny", other, of="docs", name="pages", replace=True).version == 2
     wh.ingest_text("tiny", {"8": {"text": "newer"}}, of="docs", name="more")
@@ -106,6 +107,10 @@ def test_texts_are_shown_and_left_out_of_replicas(tmp_path: Path, prepared, run)
     wh.ingest_text("tiny", {"1": {"text": "what is\na zebra"}}, of="queries", name="queries")
     wh.ingest_text("tiny", {"7": {"title": "Owls", "text": "Birds"}}, of="docs", name="pages")
     found = wh.queries("tiny", "one")
+    # where there is no room, the counts go before the text
+    screen = Screen(width=48)
+    assert "what is a zebra" in found.on(screen)
+    assert "retrieved" in screen.told()
     assert found.columns == [*bare, "text"]
     assert [row.text for row in found] == ["what is\na zebra", None]
     assert "what is a zebra" in str(found)

@@ -288,7 +288,7 @@ def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None
     wh = Warehouse(tmp_path / "w.duckdb")
     done = wh.ingest_runs("d", paths, name_from="tag")
     assert [str(one) for one in done] == [
-        f"{path}: has no TREC tag to take the name from; give --name" for path in paths
+        f"{path}: has no TREC tag to take the name from; give name=" for path in paths
     ]
     assert wh.datasets().fetchall() == []
 

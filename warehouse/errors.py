@@ -26,7 +26,7 @@ _CONTROLS = re.compile(
 
 NO_MEMORY = (
     "out of memory: the system gives this process no more; raise its limit (ulimit -v, or that of the "
-    "container), or take fewer --threads"
+    "container), or take fewer threads"
 )
 # The most names with the same prefix that are suggested together.
 _FEW = 6
@@ -204,18 +204,27 @@ def in_shell() -> Iterator[None]:
 def option(name: str, value: object = True) -> str:
     """Return an option as the reader of an error writes it: in Python, as an argument.
 
-    A value of two parts, as those of --column, is a pair. Without a value the option is a switch.
+    A value of two parts, as those of --column, is a pair, and one with commas a list. Without a value
+    the option is a switch; of None, only its name is returned.
 
     >>> option("replace"), option("column", ("score", "s")), option("lower-is-better")
     ('replace=True', "columns={'score': 's'}", 'lower_is_better=True')
     >>> with in_shell():
     ...     option("replace"), option("column", ("score", "s")), option("from", "qrels")
     ('--replace', '--column score=s', '--from qrels')
+    >>> option("leave-out", None)
+    'leave_out='
     """
     if _IN_SHELL.get():
-        shown = "=".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if value is None:
+            return f"--{name}"
+        shown = str(value)
+        if isinstance(value, list | tuple):
+            shown = ("=" if isinstance(value, tuple) else ",").join(map(str, value))
         return f"--{name}" if value is True else f"--{name} {shown}".strip()
     argument = _ARGUMENTS.get(name, name.replace("-", "_"))
+    if value is None:
+        return f"{argument}="
     return f"{argument}={dict([value]) if isinstance(value, tuple) else value!r}"
 
 

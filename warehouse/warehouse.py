@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
+    from warehouse.report.bundles import Exported
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
@@ -868,6 +869,22 @@ class Warehouse:
 
         return mend.mend(self.file)
 
+    @staticmethod
+    def verify_bundle(
+        bundle: str | os.PathLike[str], data: str | os.PathLike[str] | None = None
+    ) -> Result:
+        """Compute the values of a bundle again from its files, and compare every bit.
+
+        `data` is the folder with its judgments and runs, if they were left out. Returns the values
+        that differ: `what, run, metric, query_id, stored, computed`. Attributes: `is_good`, false
+        also if a file of the bundle has changed, and `problems`. Raises InputError if it is no bundle.
+        See `export`.
+        """
+        from warehouse.report import bundles, presentation
+
+        found = bundles.verify(Path(bundle), None if data is None else Path(data))
+        return presentation.checked(found)
+
     # ----------------------------------------------------------------------------------- Look
 
     def leaderboard(
@@ -934,7 +951,15 @@ class Warehouse:
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
         metrics based on the bootstrap.
 
-        `ci`, `ties` and `ranks` work on one dataset, not on a slice.
+        With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
+        mean of the ranks by `sort` in the datasets, how often the run is better than another in a
+        dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
+        their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
+        Nemenyi's critical difference at `alpha`. The result has the table `wins`: `run, other, wins,
+        ties, losses`, in datasets. Source: Demšar 2006, Statistical comparisons of
+        classifiers over multiple data sets.
+
+        `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
 
         For a paper, `columns` names those to show, in their order, `label` has names to show in
         place of those of runs, `percent` shows values of metrics between -1 and 1 times 100, and
@@ -1246,6 +1271,7 @@ class Warehouse:
         alpha: float | None = None,
         min: float | None = None,
         max: float | None = None,
+        sequential: bool = False,
         protocol: str = protocols.DEFAULT,
         new: bool = False,
     ) -> Result:
@@ -1255,9 +1281,12 @@ class Warehouse:
         versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
         common are compared. A run of which a gate fired is left out until it is accepted. The run
         regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test, or if the
-        value is below `min` or above `max`. Without any limit, any drop is a regression. Columns:
-        `metric, run, against, value, their_value, difference, p, wins, ties, losses, verdict`.
+        values are worse with p < `alpha` in a two-sided paired t-test, or if the value is below
+        `min` or above `max`. With `sequential`, p is of a one-sided test that may be repeated as
+        judgments of more queries come in: if the run is not worse, p is ever below `alpha` with a
+        chance of at most `alpha`. It needs a metric whose range is known. Without any limit, any
+        drop is a regression. Columns: `metric, run, against, value, their_value, difference, p, wins,
+        ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
 
         Without `metrics`, the gates of warehouse.toml check the `run`, or the newest run of each
@@ -1280,7 +1309,7 @@ class Warehouse:
         from warehouse.report import presentation
         from warehouse.sync import gates
 
-        limits = regressions.Limits(max_drop, alpha, min, max)
+        limits = regressions.Limits(max_drop, alpha, min, max, sequential=sequential)
         asked = check_several("metrics", metrics)
         if not asked:
             if (against, group, limits, protocol) != (
@@ -1672,6 +1701,42 @@ class Warehouse:
             return replica.publish(
                 con, self.path, Path(path), with_text=with_text, storage_version=storage_version,
                 lock_timeout=timeout,
+            )  # fmt: skip
+
+    def export(
+        self,
+        target: str | os.PathLike[str],
+        dataset: str | None = None,
+        *,
+        metrics: Metrics = (),
+        protocol: str = protocols.DEFAULT,
+        with_data: bool = True,
+    ) -> Exported:
+        """Write a bundle into a new folder: a board, and all that is needed to compute it again.
+
+        It has the current values of the `metrics` (default: all that are stored), of all runs and
+        queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
+        ir_metadata, the judgments and runs (unless `with_data` is false), and an in-toto statement of
+        the digests of all files. Raises UsageError if the folder is there, or if a metric needs more
+        than judgments and runs.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="AP RR")
+        >>> wh.export(folder + "/bundle", "tiny").num_values
+        2
+        >>> Warehouse.verify_bundle(folder + "/bundle").is_good
+        True
+        """
+        from warehouse.report import bundles
+
+        with self.file.read() as con:
+            return bundles.export(
+                con, Path(target), dataset, metrics, protocol,
+                with_data=with_data, lock_timeout=self.file.lock_timeout,
             )  # fmt: skip
 
     def push(self, lake: str | os.PathLike[str]) -> Mapping[str, int]:

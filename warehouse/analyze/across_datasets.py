@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 
 import duckdb
 
-from warehouse.analyze import column_names, datasets
+from warehouse.analyze import column_names, datasets, significance
 from warehouse.analyze.board import Board, put_together, undefined_notes
 from warehouse.analyze.stored_metrics import Valued, chosen, directions
-from warehouse.errors import UsageError, check_names, counted, listing, nearest
+from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store.database import keep
+from warehouse.store.database import keep, records
 
 Weights = str | Mapping[str, float]
 # The weightings of datasets in words, and their columns in the sizes of datasets.
@@ -24,6 +24,7 @@ WEIGHTS = {
     "queries": "weighted by judged queries",
 }
 BY = ("run", "system")
+_RANKS, _VALUES = "temp.main.dataset_rank", "temp.main.dataset_value"
 
 
 def named_datasets(con: duckdb.DuckDBPyConnection, given: str | Iterable[str] | None) -> list[str]:
@@ -61,11 +62,14 @@ def of_datasets(
     each: bool = False,
     sort: str | None = None,
     top: int | None = None,
+    ranks: bool = False,
+    alpha: float = 0.05,
 ) -> Board:
     """Return the board of the runs that have values in each of several datasets.
 
     Columns: `place, run, system` (by="system": `place, system`), one per metric with the mean over
-    the datasets, followed by one per dataset if `each`, then `answered, judged`.
+    the datasets, followed by one per dataset if `each`, then `answered, judged`. With `ranks`,
+    `mean_rank, borda, standard_score` come after the place, which is then that of the mean rank.
     """
     found = _chosen(con, datasets, metrics, protocol)
     if sort is not None and any(sort not in there for there in found.values()):
@@ -80,6 +84,8 @@ def of_datasets(
     parts = [(f"{m} {d}", m, d) for m in shown for d in datasets] if each else []
     column_names.check([*shown, *(column for column, *_ in parts)])
     better = directions(con, datasets, shown, protocol)
+    if ranks:
+        notes += _put_ranks(con, scope, first, by, alpha, better[first])
     sql = render(
         "analyses/leaderboard_across",
         datasets=list(datasets),
@@ -88,13 +94,62 @@ def of_datasets(
         each=parts,
         sort=first,
         lower_is_better=better[first] == "lower",
+        ranks=_RANKS if ranks else None,
         top=top,
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
     notes += undefined_notes(con, relation, found, shown, protocol, by=by)
     named = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
     over_queries = put_together(found.values(), shown)
-    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes))
+    wins = None
+    if ranks:
+        sql = render(
+            "analyses/dataset_wins",
+            values=_VALUES, ranks=_RANKS, by=by, lower_is_better=better[first] == "lower",
+        )  # fmt: skip
+        wins = keep(con, sql, name="dataset_wins")
+    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes), wins=wins)
+
+
+def _put_ranks(
+    con: duckdb.DuckDBPyConnection,
+    scope: Mapping[str, object],
+    metric: str,
+    by: str,
+    alpha: float,
+    direction: str,
+) -> list[str]:
+    """Put the ranks of the runs over the datasets into a table; return what is to be said of them."""
+    names = scope["datasets"]
+    assert isinstance(names, list)
+    if direction == "none":
+        raise UsageError(f"ranks: neither a higher nor a lower {metric} is better; sort by another")
+    values = render("analyses/dataset_values", by=by, metric=metric, num_datasets=len(names))
+    keep(con, values, scope, name="dataset_value")
+    sql = render(
+        "analyses/dataset_ranks",
+        values=_VALUES,
+        lower_is_better=direction == "lower",
+    )
+    rows = records(keep(con, sql, name="dataset_rank"))
+    notes = [
+        f"mean rank, Borda and z by {metric}, of {counted(len(rows), by)}; z: values by the mean and "
+        "the deviation of these in each dataset"
+    ]
+    if len(rows) < 2:
+        return notes
+    first = rows[0]
+    statistic, runs = first["friedman"], first["num_runs"]
+    if statistic is None:
+        return [*notes, "Friedman's test: in no dataset do any of them differ"]
+    p = significance.chi_squared(statistic, runs - 1)
+    distance = significance.nemenyi(runs, first["num_datasets"], alpha)
+    return [
+        *notes,
+        f"Friedman's test: chi-squared {statistic:.4g}, {runs - 1} degrees of freedom, p "
+        f"{significance.equal_or_below(p)}; mean ranks that differ by less than {distance:.3g} cannot "
+        f"be told apart (Nemenyi, alpha {alpha:g})",
+    ]
 
 
 def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
@@ -189,7 +244,7 @@ def _left_out(
     if ambiguous:
         raise UsageError(
             f"{listing(ambiguous)}: more than one run of that system in a dataset; "
-            "match the runs by name: --by run"
+            f"match the runs by name: {option('by', 'run')}"
         )
     lacking = [
         f"{name} (not in {listing([d for d in datasets if d not in has], 3)})"
@@ -203,6 +258,6 @@ def _left_out(
     if len(lacking) == len(rows):
         other = BY[1 - BY.index(by)]
         notes.append(
-            f"no {by} has values in all of the datasets; match them otherwise: --by {other}"
+            f"no {by} has values in all of the datasets; match them otherwise: {option('by', other)}"
         )
     return notes

@@ -29,8 +29,9 @@ def explained_lists(
     *,
     top: int,
     protocol: str,
+    runs: Sequence[str] = (),
 ) -> duckdb.DuckDBPyRelation:
-    """Return the first `top` documents of the current runs' lists for some queries.
+    """Return the first `top` documents of the lists of all current runs, or of some, for some queries.
 
     Columns: `run, query_id, rank, doc_id, relevance, part`, as `explain` has them. `part` is null
     below the metric's cutoff, and everywhere if metric or protocol are gone. The connection is of
@@ -39,15 +40,15 @@ def explained_lists(
     check_at_least(1, top=top)
     datasets.check(con, dataset)
     rules = stored_metrics.stored_rules(con, protocol)
-    runs = [run for run in candidates.find(con, dataset, ()) if run.qrels_id is not None]
-    if not runs:
+    found = [run for run in candidates.find(con, dataset, runs) if run.qrels_id is not None]
+    if not found:
         raise UsageError(none_yet("run", dataset))
-    run_ids = [run.run_id for run in runs]
+    run_ids = [run.run_id for run in found]
     known = known_metric(metric) if rules.name in protocols.catalogue() else None
     deepest = 0 if known is None else min(top, known.depth or top)
     scope = Scope(con)
     scope.runs(run_ids)
-    qrels_id = int(runs[0].qrels_id or 0)
+    qrels_id = int(found[0].qrels_id or 0)
     scope.stored_truth(qrels_id)
     con.execute(
         "create or replace temp table scope_part as select unnest($queries::varchar[]) as query_id",

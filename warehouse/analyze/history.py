@@ -16,6 +16,7 @@ from warehouse.errors import (
     command,
     counted,
     listing,
+    option,
 )
 from warehouse.metrics.notation import Asked, Metrics
 from warehouse.metrics.protocols import Protocol
@@ -130,7 +131,7 @@ def _left_out(
 ) -> str:
     """Return the sentence on versions of runs whose `last` value is against other qrels."""
     which = "current version" if is_current else "replaced version"
-    ways = [] if last is None else [f"against version {last} see --qrels {last}"]
+    ways = [] if last is None else [f"against version {last} see {option('qrels', last)}"]
     ways += [evaluate] if is_current and evaluate is not None else []
     told = f"{counted(number, which)} left out, without a value against qrels version {against}"
     return f"{told}: {'; '.join(ways)}" if ways else told

@@ -51,8 +51,12 @@ def leaderboard(
     with past.put(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
-        if (ci or ties or ranks) and (len(datasets) > 1 or slice is not None):
+        if (ci or ties) and len(datasets) > 1:
+            raise UsageError("ci and ties: need one dataset, and no slice")
+        if (ci or ties or ranks) and slice is not None:
             raise UsageError("ci, ties and ranks: need one dataset, and no slice")
+        if ranks and not 0 < alpha < 1:
+            raise UsageError(f"alpha lies between 0 and 1, not {alpha}")
         if len(datasets) > 1 and slice is not None:
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
         names, order = _names(con, datasets, metrics, sort, rules)
@@ -60,8 +64,9 @@ def leaderboard(
         if compute:
             if slice is not None:
                 stored_metrics.check_slice(con, datasets[0], slice)
-            there = stored_metrics.with_values(con, datasets, rules)
-            asked = [*names, *([order] if order is not None and order not in there else [])]
+            asked = list(names)
+            if order is not None and order not in stored_metrics.with_values(con, datasets, rules):
+                asked.append(order)
             made = stored_metrics.with_missing(con, datasets, asked, rules, slice)
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):
@@ -71,7 +76,10 @@ def leaderboard(
                 if ci or ties or ranks:
                     from warehouse.analyze import board_intervals, compare
                 # groups and ranks are those of the whole board, also if only its top is shown
-                groups = board_intervals.groups(con, make(), rules, order, alpha) if ties else None
+                groups = None
+                if ties:
+                    test = board_intervals.tested([order, *make().metrics])
+                    groups = board_intervals.groups(con, make(sort=test), rules, test, alpha)
                 ranked = None
                 if ranks:
                     how = compare.How(alpha=alpha, resamples=resamples, seed=seed)
@@ -85,7 +93,17 @@ def leaderboard(
                     found = board_intervals.with_intervals(con, found, rules, alpha)
         else:
             found = across_datasets.of_datasets(
-                con, datasets, names, rules, weights=weights, by=by, each=each, sort=order, top=top
+                con,
+                datasets,
+                names,
+                rules,
+                weights=weights,
+                by=by,
+                each=each,
+                sort=order,
+                top=top,
+                ranks=ranks,
+                alpha=alpha,
             )
     told = stored_metrics.computed_notes(
         datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None

@@ -19,7 +19,7 @@ from warehouse.analyze.across_datasets import named_datasets
 from warehouse.analyze.datasets import check_one
 from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
-from warehouse.errors import UsageError, check_at_least, command, listing
+from warehouse.errors import UsageError, check_at_least, command, listing, option
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_views
 
@@ -57,7 +57,9 @@ class State:
         words = [] if self.as_of is None else [f"as of {shown(self.as_of)}"]
         if self.qrels is not None:
             words.append(f"qrels version {self.qrels}")
-            words += [] if words[:-1] else [f"evaluate against it with --qrels {self.qrels}"]
+            words += (
+                [] if words[:-1] else [f"evaluate against it with {option('qrels', self.qrels)}"]
+            )
         return "; ".join(words)
 
 

@@ -23,6 +23,7 @@ from warehouse.errors import (
     none_yet,
 )
 from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -44,18 +45,22 @@ class Limits:
 
     That is a drop of at most `max_drop`, or one that is not significant at `alpha`, and a value from
     `min` to `max`. Without any limit, no drop is good; without `max_drop`, its size does not matter.
+    With `sequential`, the test at `alpha` may be repeated as more queries come in.
     """
 
     max_drop: float | None = None
     alpha: float | None = None
     min: float | None = None
     max: float | None = None
+    sequential: bool = False
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop < math.inf:
             raise UsageError(f"max-drop is 0 or more, not {self.max_drop}")
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
+        if self.sequential and self.alpha is None:
+            raise UsageError("sequential: says how to test at alpha; give alpha too")
         for name, bound in (("min", self.min), ("max", self.max)):
             if bound is not None and not math.isfinite(bound):
                 raise UsageError(f"{name} is a finite number, not {bound}")
@@ -83,7 +88,7 @@ class Limits:
         drop = f"a drop of more than {self.most:.12g}" if self.most else "any drop"
         said = {
             drop: None if self.most == math.inf else self.most,
-            "p < {:.12g}": self.alpha,
+            "anytime-valid p < {:.12g}" if self.sequential else "p < {:.12g}": self.alpha,
             "a value below {:.12g}": self.min,
             "a value above {:.12g}": self.max,
         }
@@ -96,7 +101,8 @@ class Limits:
         if drop is not None and drop > self.most:
             found.append(f"it fell by {drop:.4f}")
         if self.alpha is not None and p is not None and p < self.alpha:
-            found.append(f"its queries got worse with p = {p:.3g}")
+            valid = "anytime-valid " if self.sequential else ""
+            found.append(f"its queries got worse with {valid}p = {p:.3g}")
         if self.min is not None and value < self.min:
             found.append(f"{value:.4f} is below {self.min:g}")
         if self.max is not None and value > self.max:
@@ -112,9 +118,9 @@ class Comparison:
     the value is of. `against` is the name of the reference; of an earlier version of a run it is
     "NAME (version 1)". `num_versions_left_out` of the run's own have no value by the same formula
     against the current qrels. `t` and `p` are those of a two-sided paired t-test over the
-    `num_pairs` queries that both have a value of; `p` is None where no test was asked for or nothing
-    differs. `lost_most` has the queries that lost most, with both values. `why` says which limits
-    were passed.
+    `num_pairs` queries that both have a value of, or p of the sequential test; `p` is None where no
+    test was asked for or nothing differs. `lost_most` has the queries that lost most, with both
+    values. `why` says which limits were passed.
     """
 
     metric: str
@@ -246,7 +252,13 @@ def check_metrics(
         _check_reference(con, dataset, against, fired)
     rows = database.keep(
         con,
-        render("analyses/regressions", against=against, grouped_by=group, lost=LOST),
+        render(
+            "analyses/regressions",
+            against=against,
+            grouped_by=group,
+            lost=LOST,
+            widths=_widths(metrics, protocol) if limits.sequential else None,
+        ),
         {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name}
         | ({"fired": sorted(fired)} if against in (BEST, LAST) else {}),
     )
@@ -267,6 +279,21 @@ def check_metrics(
         name="checked",
     )
     return Check(relation, made, dataset, run, limits, protocol.name)
+
+
+def _widths(metrics: Sequence[str], protocol: Protocol) -> list[float]:
+    """Return how far apart two values of each metric can be. Raises UsageError if that is not known."""
+    widths = []
+    for name in metrics:
+        metric = None if protocol.is_imported else known_metric(name)
+        low, high = (-math.inf, math.inf) if metric is None else catalogue()[metric.name].range
+        if not math.isfinite(high - low):
+            raise UsageError(
+                f"{name}: has no greatest and lowest value, and the sequential test is of metrics that "
+                "have both, as nDCG@10: leave sequential out"
+            )
+        widths.append(high - low)
+    return widths
 
 
 def _check_runs(
@@ -384,8 +411,9 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
                     f"{row['metric']}: a test needs two queries that both runs have a value of; "
                     f"{row['run']} and {row['against']} have {row['num_pairs']}"
                 )
-            p = row["p"]
-            worse_p = p if sign * row["mean_difference"] < 0 else None
+            p = row["anytime_p"] if limits.sequential else row["p"]
+            is_worse = limits.sequential or sign * row["mean_difference"] < 0
+            worse_p = p if is_worse else None
     passed = limits.passed(row["value"], drop, worse_p)
     verdict: Verdict = "first" if row["against"] is None else "good"
     return Comparison(

@@ -7,6 +7,7 @@ studentised range are SciPy's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from warehouse.config import installation
@@ -129,3 +130,60 @@ def variance_ratio(ratio: float, groups: int, degrees: int) -> float:
     from scipy import stats
 
     return float(stats.f.sf(ratio, groups - 1, degrees))
+
+
+def chi_squared(value: float, degrees: int) -> float:
+    """Return the mass of the chi-squared distribution above a value, for a whole number of degrees.
+
+    The upper 5 % points for 2 and 3 degrees of freedom are 5.991 and 7.815 in tables.
+
+    >>> round(chi_squared(5.991, 2), 4), round(chi_squared(7.815, 3), 4)
+    (0.05, 0.05)
+    """
+    half = value / 2
+    if half <= 0:
+        return 1.0
+    # Abramowitz and Stegun 26.4.4 and 26.4.5: each term is the one before, times half by its place
+    place = 1.0 if degrees % 2 == 0 else 1.5
+    if degrees % 2 == 0:
+        total, term = math.exp(-half), math.exp(-half)
+    else:
+        total, term = math.erfc(math.sqrt(half)), 2 * math.sqrt(half / math.pi) * math.exp(-half)
+        if degrees >= 3:
+            total += term
+    for _ in range((degrees - 2) // 2 if degrees % 2 == 0 else (degrees - 3) // 2):
+        term *= half / place
+        total += term
+        place += 1
+    return min(1.0, total)
+
+
+def nemenyi(num_runs: int, num_datasets: int, alpha: float) -> float:
+    """Return the critical difference of mean ranks: Nemenyi's test of all pairs (Demšar 2006).
+
+    With four classifiers on 14 data sets it is 1.25 in Demšar's paper.
+
+    >>> round(nemenyi(4, 14, 0.05), 2)
+    1.25
+    """
+    low, high = 0.0, 100.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _range_of_normals(middle, num_runs) > alpha else (low, middle)
+    return low / math.sqrt(2) * math.sqrt(num_runs * (num_runs + 1) / (6 * num_datasets))
+
+
+def _range_of_normals(width: float, number: int) -> float:
+    """Return the chance that so many normal numbers lie farther apart than a width.
+
+    It is an integral over the lowest number, by the trapezoid rule, which is exact to many digits for
+    such a function.
+    """
+    steps, end = 400, 10.0
+    within = 0.0
+    for step in range(steps + 1):
+        z = -end + 2 * end * step / steps
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        share = (math.erf((z + width) / math.sqrt(2)) - math.erf(z / math.sqrt(2))) / 2
+        within += density * share ** (number - 1)
+    return 1 - number * within * 2 * end / steps

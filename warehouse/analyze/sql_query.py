@@ -19,6 +19,7 @@ from warehouse.errors import (
     is_utf8,
     listing,
     nearest,
+    option,
     seconds,
 )
 from warehouse.sql_text.quoting import literal
@@ -239,12 +240,13 @@ def _lifted(found: re.Match[str], lines: int) -> str:
 
 def out_of_memory(detail: str = "") -> WarehouseError:
     """Return the error of a statement that exceeds its memory limit."""
-    text = "out of memory: ask for less, or give more with --memory-limit"
+    text = f"out of memory: ask for less, or give more with {option('memory-limit', None)}"
     return WarehouseError(f"{text}\n{detail}".strip())
 
 
 def too_long(timeout: float) -> WarehouseError:
     """Return the error of a statement that was stopped."""
     return WarehouseError(
-        f"took longer than {timeout:g} s and was stopped: ask for less, or give more with --timeout"
+        f"took longer than {timeout:g} s and was stopped: ask for less, or give more with "
+        f"{option('timeout', None)}"
     )

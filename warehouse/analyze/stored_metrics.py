@@ -103,6 +103,14 @@ def _with_values(
     return found
 
 
+def _has_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> bool:
+    """Whether any current run has a value against the current qrels; it finds none of them."""
+    ((has,),) = con.execute(
+        render("analyses/has_values"), {"dataset": dataset, "protocol": protocol.name}
+    ).fetchall()
+    return bool(has)
+
+
 def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     """Return a note about metrics if the current qrels are preferences, else an empty text."""
     rows = con.execute(
@@ -232,7 +240,7 @@ def with_missing(
     if protocol.is_imported:
         return {}
     wanted = list(names)
-    if not wanted and not any(_with_values(con, dataset, protocol) for dataset in datasets):
+    if not wanted and not any(_has_values(con, dataset, protocol) for dataset in datasets):
         rows = con.execute(
             "select distinct metric from run_scores "
             "where list_contains($datasets, dataset) and protocol = $protocol order by metric",

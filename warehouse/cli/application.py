@@ -1,12 +1,14 @@
 """The application, made of the modules in `commands`.
 
-A module is one command, or one command with further ones below it, and is named after it. It has:
+A module is one command, or one command with further ones below it, and is named after it (trec-eval
+is in `trec_eval`). It has:
 
 - `SECTION` and `PLACE`: where `warehouse --help` lists it.
 - `EXAMPLES`: for each command its examples, which end its help and are run by a test. The function
   of `metrics` is called metrics, that of `metrics show` is called show.
 - perhaps `ALSO`: other names of the commands below it.
 - perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
+- perhaps `SETTINGS`: those of Typer's context.
 
 Nothing else lists the commands. A call imports only the module of the command that it needs.
 """
@@ -52,12 +54,12 @@ class _Sections(TyperGroup):
 
 def names() -> list[str]:
     """Return the names of the commands, in alphabetical order."""
-    return [module.name for module in iter_modules(commands.__path__)]
+    return [module.name.replace("_", "-") for module in iter_modules(commands.__path__)]
 
 
 def module(name: str) -> ModuleType:
     """Return the module of a command."""
-    return import_module(f"{commands.__name__}.{name}")
+    return import_module(f"{commands.__name__}.{name.replace('-', '_')}")
 
 
 def modules() -> list[ModuleType]:
@@ -92,21 +94,26 @@ def application(name: str | None = None) -> typer.Typer:
 
 def _add(app: typer.Typer, source: ModuleType) -> None:
     """Add the command of a module, with those below it."""
-    name = source.__name__.rpartition(".")[2]
+    function = source.__name__.rpartition(".")[2]
+    name = function.replace("_", "-")
     below = {path: lines for path, lines in source.EXAMPLES.items() if path != name}
     group = typer.Typer(rich_markup_mode=None)
     about: dict[str, Any] = {"rich_help_panel": source.SECTION}
     if name in source.EXAMPLES:
         about["epilog"] = _epilog(source.EXAMPLES[name])
     if not below:
-        group.command(name, **about)(_with_safe_csv(getattr(source, name)))
+        about["context_settings"] = getattr(source, "SETTINGS", None)
+        group.command(name, **about)(_with_safe_csv(getattr(source, function)))
         app.add_typer(group)
         return
     for path, lines in below.items():
-        function = path.split()[1]
-        group.command(function, epilog=_epilog(lines))(_with_safe_csv(getattr(source, function)))
+        word = path.split()[1]
+        group.command(word, epilog=_epilog(lines))(_with_safe_csv(getattr(source, word)))
     if name in source.EXAMPLES:
-        about |= {"callback": _with_safe_csv(getattr(source, name)), "invoke_without_command": True}
+        about |= {
+            "callback": _with_safe_csv(getattr(source, function)),
+            "invoke_without_command": True,
+        }
     else:
         about["help"] = source.__doc__
     app.add_typer(group, name=name, **about)

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeVar
 
+from warehouse.compat.scorers import Scorers
 from warehouse.errors import InputError, nearest
 from warehouse.evaluate import scoring
-from warehouse.evaluate.scorer import Scorer, prepare
 from warehouse.metrics import peer_names, protocols
 from warehouse.metrics.notation import TREC_SETS, Requested
 
@@ -77,7 +76,7 @@ class RelevanceEvaluator:
                 peer_names.trec_lines(numbers, defaults), _PROTOCOL, level=relevance_level,
                 complete=True, judged_only=judged_docs_only_flag, depth=None, list_silent=True,
             )  # fmt: skip
-        self._scorers = threading.local()
+        self._scorers = None if self._asked is None else Scorers(self._asked, self._qrel)
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Return `{query: {measure: value}}` for the judged queries of a run, in the run's order.
@@ -96,25 +95,14 @@ class RelevanceEvaluator:
         found: dict[str, dict[str, float]] = {query: {} for query in run}
         if not run:
             return found
-        if self._asked is not None:
+        if self._asked is not None and self._scorers is not None:
             keys = _keys(self._asked.requested)
-            rows = self._scorer()(run).relation.fetchall()
-            for query, metric, value in rows[
-                : len(rows) - len(keys)
-            ]:  # the last are of all queries
+            for query, metric, value in self._scorers(run)[0]:
                 if query in found:
                     found[query].update((key, _value(key, value)) for key in keys[metric])
         for values in found.values():
             values.update((name, 0.0) for name in self._texts)
         return found
-
-    def _scorer(self) -> Scorer:
-        """Return the scorer of this thread."""
-        scorer: Scorer | None = getattr(self._scorers, "scorer", None)
-        if scorer is None:
-            assert self._asked is not None
-            scorer = self._scorers.scorer = prepare(self._asked, self._qrel)
-        return scorer
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -154,9 +142,10 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
     return math.exp(mean) if measure.startswith("gm_") else mean
 
 
-def _value(key: str, value: float) -> float:
+def _value(key: str, value: float | None) -> float:
     """Return what goes into the mean: the measures of geometric means in their logarithms."""
-    return math.log(max(value, _FLOOR)) if key.startswith("gm_") else value
+    number = 0.0 if value is None else value
+    return math.log(max(number, _FLOOR)) if key.startswith("gm_") else number
 
 
 def _keys(requested: Iterable[Requested]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.errors import command, listing, nearest
+from warehouse.errors import command, listing, nearest, option
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
 from warehouse.metrics.notation import Metric
@@ -77,12 +77,13 @@ class Where:
     query_attributes: str
 
 
-OF_FILES = Where(
-    "what was given",
-    "--training FILE",
-    "--attributes FILE",
-    "--attributes FILE, a table with a column query_id",
-)
+def of_files() -> Where:
+    """Return how to provide what is beside files."""
+    attributes = option("attributes", None)
+    return Where(
+        "what was given", option("training", None), attributes,
+        f"{attributes} a table with a column query_id",
+    )  # fmt: skip
 
 
 def lacking(
@@ -93,8 +94,8 @@ def lacking(
     >>> from warehouse.metrics import notation, protocols
     >>> from warehouse.evaluate.plan import plan
     >>> work = plan(notation.parse("PSP@5"), protocols.get("default"))
-    >>> lacking(work, False, {}, OF_FILES)
-    ['PSP@5 reads a training set, and what was given has none; load it with: --training FILE']
+    >>> lacking(work, False, {}, of_files())
+    ['PSP@5 reads a training set, and what was given has none; load it with: training=']
     """
     sentences: list[str] = []
     for metric in work.queries:

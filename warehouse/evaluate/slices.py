@@ -179,7 +179,7 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
         told = f"; it has {listing(sorted([*stored, *columns]))}"
         raise UsageError(
             f"slice {name}: dataset {dataset} has no slice or attribute of that name{hint or told}; "
-            f'define one: --slice "{name} = EXPRESSION"'
+            f'define one, as in "{name} = EXPRESSION"'
         )
     return name, ident(name)
 

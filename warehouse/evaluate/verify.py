@@ -139,9 +139,7 @@ def verify(
         skipped[OTHERWISE] += moved
     con.execute(f"insert into {wrong} {render('analyses/hit_differences', file=database.ALIAS)}")
     differences = keep(con, render("analyses/differences", file=database.ALIAS), name="differences")
-    return Verified(
-        differences, con.table(wrong), len(fitting) - moved, len(every), dict(skipped)
-    )
+    return Verified(differences, con.table(wrong), len(fitting) - moved, len(every), dict(skipped))
 
 
 def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[object, list[_Stored]]:

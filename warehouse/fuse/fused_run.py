@@ -9,7 +9,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.analyze import datasets
-from warehouse.errors import UsageError, check_names
+from warehouse.errors import UsageError, check_names, option
 from warehouse.fuse import lists, training, tuning
 from warehouse.fuse import recipe as recipes
 from warehouse.fuse.recipe import Queries, Recipe
@@ -122,14 +122,16 @@ def prepare(
         if given:
             raise UsageError(
                 f"{recipe.method.name}: is not trained; give training queries to a method that is, or "
-                "with --tune METRIC"
+                f"with {option('tune', None)}"
             )
         return Prepared(recipe)
     if not given:
-        what = f"{recipe.method.name} is trained" if tune is None else f"--tune {tune} tries"
+        what = (
+            f"{recipe.method.name} is trained" if tune is None else f"{option('tune', tune)} tries"
+        )
         raise UsageError(
-            f"{what} on judged queries; say on which, with --train-queries FILE (one id per line) or "
-            "with a share of them, as in --train-share 0.5"
+            f"{what} on judged queries; say on which, with {option('train-queries', None)} (one id per "
+            f"line), or with a share of them, as in {option('train-share', 0.5)}"
         )
     chosen = training.choose(con, dataset, train_queries, train_share)
     work = None if tune is None else training.metric_plan(con, chosen, tune, protocol)

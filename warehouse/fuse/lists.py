@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.errors import UsageError, counted
+from warehouse.errors import UsageError, counted, option
 from warehouse.evaluate.plan import ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.fuse.recipe import Queries, Recipe
@@ -28,7 +28,7 @@ class Overlap:
             return None
         are = "is" if apart == 1 else "are"
         what = (
-            "in the others it has no documents (--queries common leaves it out)"
+            f"in the others it has no documents ({option('queries', 'common')} leaves it out)"
             if queries == "union"
             else "left out"
         )
@@ -48,7 +48,9 @@ def put_queries(con: duckdb.DuckDBPyConnection, recipe: Recipe, queries: Queries
     ((num_some, num_all),) = con.execute(render("statements/fused_overlap")).fetchall()
     if queries == "common" and not num_all:
         names = ", ".join(source.name for source in recipe.sources)
-        raise UsageError(f"{names}: no query is common to all of them; see --queries union")
+        raise UsageError(
+            f"{names}: no query is common to all of them; see {option('queries', 'union')}"
+        )
     return Overlap(num_some, num_all)
 
 
@@ -60,8 +62,9 @@ def without_positive(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[str
     rows = con.execute(render("statements/fused_without_positive")).fetchall()
     return [
         f"{names[recipe.run_ids[number - 1]]}: no score above 0 in {num_without:,} of "
-        f"{counted(num_lists, 'list')}, of which --normalise {recipe.normalisation.name} makes huge "
-        "numbers below 0: take another, as min-max"
+        f"{counted(num_lists, 'list')}, of which "
+        f"{option('normalise', recipe.normalisation.name)} makes huge numbers below 0: take "
+        f"another, as min-max"
         for number, num_without, num_lists in rows
     ]
 

@@ -10,7 +10,7 @@ from typing import Literal, cast
 import duckdb
 
 from warehouse.analyze import datasets
-from warehouse.errors import UsageError, counted, listing, nearest, no_such_run
+from warehouse.errors import UsageError, counted, listing, nearest, no_such_run, option
 from warehouse.metrics import fusion
 from warehouse.metrics.fusion import Method, Normalisation
 from warehouse.metrics.metric import Metric
@@ -100,16 +100,17 @@ def recipe(
             raise UsageError(f"{read.name} takes no weights; {', '.join(having)} do")
         return Recipe(read, normalisation, tuple(found))
     if weights is None:
-        even = ",".join([f"{1 / len(found):.2g}"] * len(found))
+        even = [float(f"{1 / len(found):.2g}")] * len(found)
         if not tuned:
             raise UsageError(
-                f"{read.name} needs a weight for each run, as in --weights {even}, or training "
-                "queries to find the best: --tune METRIC --train-queries FILE"
+                f"{read.name} needs a weight for each run, as in {option('weights', even)}, or "
+                f"training queries to find the best: {option('tune', None)} and "
+                f"{option('train-queries', None)}"
             )
         return Recipe(read, normalisation, tuple(found))
     if tuned:
         raise UsageError(
-            "weights are given, but --tune would choose them; leave out one of the two"
+            f"weights are given, but {option('tune', None)} would choose them; leave out one of the two"
         )
     if len(weights) != len(found):
         raise UsageError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.errors import UsageError, command, counted, listing
+from warehouse.errors import UsageError, command, counted, listing, option
 from warehouse.evaluate import engine, requirements
 from warehouse.evaluate.plan import Plan, matched_sql, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
@@ -44,7 +44,7 @@ class Training:
             "they are left out of the run: where every judged query counts, as under the protocol "
             "default, it has 0 for them"
             if left_out
-            else "values over these flatter the run (--leave-out-training leaves them out)"
+            else f"values over these flatter the run ({option('leave-out-training')} leaves them out)"
         )
         notes.append(
             f"trained on {counted(len(self.queries), 'query')} with version {self.qrels_version} of the "
@@ -195,6 +195,7 @@ def is_needed(recipe: Recipe, tune: str | None) -> bool:
     ]
     if tune is not None and given:
         raise UsageError(
-            f"{', '.join(given)} is given, but --tune would choose it; leave out one of the two"
+            f"{', '.join(given)} is given, but {option('tune', None)} would choose it; leave "
+            f"out one of the two"
         )
     return tune is not None or fusion.TRAINING in definition.needs

@@ -11,7 +11,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
-from warehouse.errors import ConflictError, UsageError, counted, listing, nearest
+from warehouse.errors import ConflictError, UsageError, counted, listing, nearest, option
 from warehouse.ingest import steps
 from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
@@ -94,7 +94,9 @@ def keep(
             raise ConflictError(
                 f"{staged.source}: dataset {dataset} has other attributes of {of} named {name} "
                 f"already (version {version}, from {current['source']}); load these under another "
-                "name with --name, or as a new version with --replace (the old one stays readable)"
+                f"name with {option('name', None)}, or as a new version with "
+                f"{option('replace')} (the old "
+                "one stays readable)"
             )
         _refuse_taken(con, staged, of, dataset, dataset_id, name)
         status = "loaded" if current is None else "replaced"
@@ -135,7 +137,9 @@ def subject_of(of: str) -> Subject:
     'document'
     """
     if of not in SUBJECTS:
-        raise UsageError(f"--of {of}: attributes are of docs or of queries{nearest(of, SUBJECTS)}")
+        raise UsageError(
+            f"{option('of', of)}: attributes are of docs or of queries{nearest(of, SUBJECTS)}"
+        )
     return SUBJECTS[of]
 
 
@@ -143,7 +147,8 @@ def stem(source: str, what: str = "attributes") -> str:
     """Return the name that a table gets from its file. Raises UsageError if it has none."""
     if source.startswith("<"):
         raise UsageError(
-            f"{source}: has no file name to take the name of the {what} from; give --name"
+            f"{source}: has no file name to take the name of the {what} from; give "
+            f"{option('name', None)}"
         )
     return default_name(source)
 
@@ -189,5 +194,6 @@ def _refuse_taken(
         raise ConflictError(
             f"{staged.source}: dataset {dataset} has {counted(len(found), 'attribute')} of {of} "
             f"of the same name already: {taken}; rename the columns, leave them out, or load this "
-            f"table in the place of {others}: with --name and --replace, in warehouse.toml by 'name'"
+            f"table in the place of {others}: with {option('name', None)} and "
+            f"{option('replace')}, in warehouse.toml by 'name'"
         )

@@ -9,7 +9,7 @@ from typing import Literal
 import duckdb
 import sqlalchemy as sa
 
-from warehouse.errors import UsageError, command, counted, listing, nearest
+from warehouse.errors import UsageError, command, counted, listing, nearest, option
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import LoadedAttributes, keep
 from warehouse.readers.attributes import StagedAttributes
@@ -43,15 +43,18 @@ def make_deciles(
     """
     steps.check_name("deciles", name)
     if by not in BY:
-        raise UsageError(f"--by {by}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}")
+        raise UsageError(
+            f"{option('by', by)}: deciles are by {' or by '.join(BY)}{nearest(by, BY)}"
+        )
     if parts < 2:
-        raise UsageError(f"--parts {parts}: must be at least 2")
+        raise UsageError(f"{option('parts', parts)}: must be at least 2")
     versions = _versions(con, dataset)
     if origin is None:
         origin = "training" if "training" in versions else "qrels"
     if origin in (name, frequency_of(name)):
         raise UsageError(
-            f"--from {origin}: the deciles themselves are called so; give another --name"
+            f"{option('from', origin)}: the deciles themselves are called so; give another "
+            f"{option('name', None)}"
         )
     _refuse_missing(con, dataset, origin, versions)
     counts = render("ingest/label_counts", dataset=dataset, origin=origin)
@@ -114,7 +117,8 @@ def _refuse_missing(
     if origin == "training":
         raise UsageError(
             f"dataset {dataset} has no training set; load it with: "
-            f"{command('ingest training FILE', dataset)}, or count in the judgments: --from qrels"
+            f"{command('ingest training FILE', dataset)}, or count in the judgments: "
+            f"{option('from', 'qrels')}"
         )
     if origin == "qrels":
         raise UsageError(
@@ -127,12 +131,12 @@ def _refuse_missing(
         return
     if origin in types:
         raise UsageError(
-            f"--from {origin}: this attribute is a {types[origin]}; occurrences are a number"
+            f"{option('from', origin)}: this attribute is a {types[origin]}; occurrences are a number"
         )
     hint = nearest(origin, ["training", "qrels", *types])
     known = f"; it has {listing(types) or 'none'}"
     raise UsageError(
-        f"--from {origin}: dataset {dataset} has no attribute of the documents of that name"
+        f"{option('from', origin)}: dataset {dataset} has no attribute of the documents of that name"
         f"{hint or known}"
     )
 
@@ -146,13 +150,15 @@ def _checked(con: duckdb.DuckDBPyConnection, dataset: str, origin: str, parts: i
     ).fetchall()
     if wrong is not None:
         raise UsageError(
-            f"--from {origin}: the document {wrong} has a number below 0, or one too great for a count"
+            f"{option('from', origin)}: the document {wrong} has a number below 0, or one too great for "
+            "a count"
         )
     if total == 0:
         raise UsageError(f"dataset {dataset}: no label occurs in what is counted ({origin})")
     if labels < parts:
         raise UsageError(
-            f"--parts {parts}: what is counted ({origin}) has {counted(labels, 'label')}, fewer than "
+            f"{option('parts', parts)}: what is counted ({origin}) has "
+            f"{counted(labels, 'label')}, fewer than "
             f"parts; ask for at most {labels}"
         )
     return int(labels)

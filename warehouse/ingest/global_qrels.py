@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, option
 from warehouse.readers import Staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.sql_text.templates import render
@@ -49,6 +49,6 @@ def expand(con: duckdb.DuckDBPyConnection, everywhere: Everywhere, dataset: str)
     if not rows:
         raise InputError(
             f"{staged.source}: dataset {dataset} has no runs yet, so its queries are not known: "
-            "load the runs first, or give the queries with --queries FILE"
+            f"load the runs first, or give the queries with {option('queries', None)}"
         )
     return replace(staged, source=f"{staged.source}, for every query of {whose}", rows=int(rows))

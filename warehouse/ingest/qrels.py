@@ -89,13 +89,13 @@ def stage_qrels(
     """
     steps.check_name("dataset", dataset)
     if is_global and where is not None:
-        raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
+        readers.refuse_where(where)
     how: Any = {
         "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
     }  # fmt: skip
     if is_global:
         if iterations:
-            raise UsageError("--global: one set of documents has no iterations")
+            raise UsageError(f"{option('global')}: one set of documents has no iterations")
         everywhere = stage_global(con, source, queries=queries, **how)
 
         def store(connection: sa.Connection) -> steps.Loaded:
@@ -104,7 +104,10 @@ def stage_qrels(
 
         return store
     if queries is not None:
-        raise UsageError("--queries: goes with --global, for judgments that name no query")
+        raise UsageError(
+            f"{option('queries', None)} goes with {option('global')}, for "
+            f"judgments that name no query"
+        )
     kind = readers.qrels_kind(format, iterations=iterations)
     staged = readers.stage(con, source, kind, where=where, **how)
     return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
@@ -158,7 +161,7 @@ def _store(
             f"{staged.source}: dataset {dataset} has {other} already (version "
             f"{current['version']}, {counted(current[ground.count], noun)} from "
             f"{current['source']}); "
-            "--replace makes this a new version, and the old one stays readable"
+            f"{option('replace')} makes this a new version, and the old one stays readable"
         )
     row = {
         ground.key.name: schema.next_id(connection, ground.key),

@@ -22,6 +22,7 @@ from warehouse.errors import (
     command,
     counted,
     is_utf8,
+    option,
 )
 from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
@@ -42,9 +43,9 @@ class RunOptions:
     A run with the same content that is there already gets another `system` or other `tags` only if
     they are given and differ. `exact` names those of system, tags and time that hold exactly as
     given here, so that a missing value clears the stored one. `rename` says how to give the run
-    another name, or is None if it keeps its name. With `leave_forgotten`, the content of a
-    forgotten run is not loaded again. `gone` has the runs whose files are gone: of those, one with
-    the same content gets the new name.
+    another name, if not by its option, or is None if it keeps its name. With `leave_forgotten`, the
+    content of a forgotten run is not loaded again. `gone` has the runs whose files are gone: of
+    those, one with the same content gets the new name.
     """
 
     name: str | None = None
@@ -54,7 +55,7 @@ class RunOptions:
     run_at: dt.datetime | None = None
     lower_is_better: bool = False
     exact: frozenset[str] = frozenset()
-    rename: str | None = "with --name"
+    rename: str | None = ""
     leave_forgotten: bool = False
     gone: frozenset[str] = frozenset()
 
@@ -157,6 +158,7 @@ def load_staged(
     refused.
     """
     named = {} if named is None else named
+    options = [_described(staged, said) for staged, said in zip(batch.runs, options, strict=True)]
     con = database.raw(connection)
     names: list[str] = []
     nameless: list[steps.Loaded | WarehouseError] = []
@@ -209,12 +211,25 @@ def load_staged(
     return done
 
 
+def _described(staged: readers.Staged, said: RunOptions) -> RunOptions:
+    """Complete what is said of a run by the header of its file; what is said takes precedence."""
+    about = staged.about
+    if about is None:
+        return said
+    return dataclasses.replace(
+        said,
+        system=said.system or about.system,
+        tags={**about.tags, **said.tags},
+        run_at=said.run_at if "time" in said.exact else about.run_at or said.run_at,
+    )
+
+
 def _check_namesake(name: str, source: str, named: dict[str, str]) -> None:
     other = named.setdefault(name, source)
     if other != source:
         raise ConflictError(
             f"{source}: would be run {name}, like {other}: load one of them by itself, under "
-            "another name with --name"
+            f"another name with {option('name', None)}"
         )
 
 
@@ -243,7 +258,7 @@ def _describe(
             if differs:
                 warnings.append(
                     f"loaded already with another {differs}; what you give now is stored only with "
-                    "--replace"
+                    f"{option('replace')}"
                 )
             status: steps.Status = "unchanged" if renamed is None else "renamed"
             found = steps.outcome("run", status, dataset, staged, current, content, warnings, name)
@@ -254,11 +269,12 @@ def _describe(
         left = 0 if current is None else current["run_id"]
         return dataclasses.replace(found, id=left, reason=gone["reason"])
     elif current is not None and not replace:
-        other = "" if options.rename is None else f"under another name {options.rename}, or "
+        how = options.rename or f"with {option('name', None)}"
+        other = "" if options.rename is None else f"under another name {how}, or "
         raise ConflictError(
             f"{staged.source}: dataset {dataset} has another run named {name} already "
             f"(version {current['version']}, from {current['source']}); load this one {other}as its new "
-            "version with --replace (the old one stays readable)"
+            f"version with {option('replace')} (the old one stays readable)"
         )
     warnings += [
         f"the predictions are the same as those of run {other}"
@@ -300,12 +316,14 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
         return options.name
     if options.name_from == "tag":
         if staged.tag is None:
-            raise UsageError(f"{staged.source}: has no TREC tag to take the name from; give --name")
+            raise UsageError(
+                f"{staged.source}: has no TREC tag to take the name from; give {option('name', None)}"
+            )
         return staged.tag
     if staged.source.startswith("<"):
         raise UsageError(
-            f"{staged.source}: has no file name to take the run's name from; give --name, "
-            "or from Python name= to ingest_run"
+            f"{staged.source}: has no file name to take the run's name from; give "
+            f"{option('name', None)}"
         )
     return default_name(staged.source)
 

@@ -9,7 +9,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
-from warehouse.errors import ConflictError, UsageError, nearest
+from warehouse.errors import ConflictError, UsageError, nearest, option
 from warehouse.ingest import steps
 from warehouse.ingest.attributes import SUBJECTS, Of, stem
 from warehouse.readers.kinds import Subject
@@ -72,7 +72,9 @@ def stage(
 def subject_of(of: str) -> Subject:
     """Return what texts are of, in the word that the tables use. Raises UsageError."""
     if of not in SUBJECTS:
-        raise UsageError(f"--of {of}: texts are of docs or of queries{nearest(of, SUBJECTS)}")
+        raise UsageError(
+            f"{option('of', of)}: texts are of docs or of queries{nearest(of, SUBJECTS)}"
+        )
     return SUBJECTS[of]
 
 
@@ -129,7 +131,7 @@ def _keep(
             raise ConflictError(
                 f"{staged.source}: dataset {dataset} has other texts of {of} named {name} already "
                 f"(version {version}, from {current['source']}); load these under another name with "
-                "--name, or as a new version with --replace"
+                f"{option('name', None)}, or as a new version with {option('replace')}"
             )
         status = "loaded" if current is None else "replaced"
         version += current is not None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from warehouse.config import limits
-from warehouse.errors import EmptyError
+from warehouse.errors import EmptyError, UsageError, option
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
@@ -124,6 +124,11 @@ def stage(
         raise
 
 
+def refuse_where(where: str) -> NoReturn:
+    """Refuse a condition for one set of documents, which are judged for all queries."""
+    raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
+
+
 def clear(con: Connection) -> None:
     """Remove what was staged last."""
     tables = ("staged", "staged_ranking", "staged_empty", "list_step")
@@ -169,14 +174,15 @@ def _stage(
         raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
+    columns = staging.types_of(con)
     if kind == "run":
         if reading.ranked_by == "rank":
             checks.refuse_gaps(con, name)
-        ranks = "rank" in staging.types_of(con) and mapping.get("score") != "rank"
+        ranks = "rank" in columns and mapping.get("score") != "rank"
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
         warnings = (*found.get(0, ()), *warnings)
         checks.add_empty(con)
-    checks.drop_service_columns(con, kind)
+    checks.drop_service_columns(con, kind, columns)
     return Staged(
         kind=kind,
         source=name,
@@ -186,6 +192,7 @@ def _stage(
         ranked_by=reading.ranked_by if kind == "run" else None,
         tag=reading.tag,
         warnings=warnings,
+        about=reading.about,
     )
 
 

@@ -191,8 +191,9 @@ def _id_column(table: Table, key: str, given: str | None) -> str:
         )
     if given != key and key in table.columns:
         raise InputError(
-            f"{table.source}: --id {given}: there is a column {key} too, which holds ids by its name; "
-            "leave --id out, or rename that column"
+            f"{table.source}: {option('id', given)}: there is a column {key} too, which holds "
+            f"ids by its "
+            f"name; leave {option('id', None)} out, or rename that column"
         )
     return given
 
@@ -210,17 +211,20 @@ def _columns(
     if not names:
         raise InputError(f"{table.source}: there is no attribute: {id} is its only column")
     for name, separator in split.items():
+        given = option("split", (name, separator))
         if name not in names:
             raise UsageError(
-                f"--split {name}: {table.source} has no attribute of that name{nearest(name, names)} "
+                f"{given}: {table.source} has no attribute of that name{nearest(name, names)} "
                 f"(it has: {listing(names)})"
             )
         if not isinstance(separator, str):
-            raise UsageError(f"--split {name}: the separator is a text, not {separator!r}")
+            raise UsageError(f"{given}: the separator is a text, not {separator!r}")
         if not separator:
-            raise UsageError(f"--split {name}: the separator is empty; write it as {name}=SEP")
+            raise UsageError(
+                f"{given}: the separator is empty; write one, as in {option('split', (name, '|'))}"
+            )
         if table.columns[name] != "VARCHAR":
-            raise UsageError(f"--split {name}: this column of {table.source} is not text")
+            raise UsageError(f"{given}: this column of {table.source} is not text")
     return [_column(table, name, split.get(name)) for name in names]
 
 

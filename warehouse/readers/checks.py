@@ -195,7 +195,7 @@ def check_staged(
     if kind == "qrels" and run(con, "checks/iterations_differ"):
         message += (
             "; documents are judged again under another iteration: "
-            "--iterations loads the judgments of each"
+            f"{option('iterations')} loads the judgments of each"
         )
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
@@ -376,9 +376,9 @@ def refuse_gaps(con: Connection, source: str) -> None:
     )  # fmt: skip
 
 
-def drop_service_columns(con: Connection, kind: Kind) -> None:
-    """Keep only the columns of the contract; dropping a column moves no data."""
+def drop_service_columns(con: Connection, kind: Kind, columns: Iterable[str]) -> None:
+    """Keep only those `columns` that are of the contract; dropping a column moves no data."""
     names = (*_SERVICE_COLUMNS, "iteration") if kind == "training" else _SERVICE_COLUMNS
-    for name in types_of(con):
+    for name in columns:
         if name in names:
             con.execute(f"alter table staged drop column {name}")

@@ -1,4 +1,4 @@
-"""Files on disk, compressed or not, and standard input, each as one plain local file.
+"""Files on disk or behind a URL, compressed or not, and standard input, each as one plain local file.
 
 A scan of the bytes finds the traits of a text that tell whether the fast way of reading it is safe, in
 a fraction of the reading time; binary files are not scanned. The hash, if requested, is made from the
@@ -25,6 +25,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from warehouse.errors import EmptyError, InputError, is_utf8, url
+from warehouse.readers import remote
 from warehouse.readers.compression import BLOCK, LONGEST_MAGIC, compression_of, plain_blocks
 from warehouse.store.scratch_folders import NO_ROOM, scratch_folder
 
@@ -236,6 +237,9 @@ def _open(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> 
         return _copy(stack, sys.stdin.buffer, source, "", hashed)
     check_name(text)
     path = Path(text)
+    if (named := url(text)) is not None and not path.exists():
+        stream = stack.enter_context(remote.opened(named))
+        return _copy(stack, stream, named, remote.name(named), hashed)
     if path.is_dir():
         raise InputError(f"{source}: is a directory: name the files in it")
     try:
@@ -285,15 +289,14 @@ def missing(source: object) -> InputError | None:
         return None
     path = Path(os.fspath(source))
     try:
+        if url(str(path)) is not None and not path.exists():
+            return remote.check(str(path))
         return None if path.exists() else _no_such_file(str(path), path)
     except OSError as error:
         return _unreadable(str(path), error)
 
 
 def _no_such_file(source: str, path: Path) -> InputError:
-    named = url(source)
-    if named is not None:
-        return InputError(f"{named}: is a URL, and only files are read: fetch it, or pipe it to -")
     return InputError(f"{source}: no such file{_nearest_file(path)}")
 
 
@@ -354,7 +357,7 @@ def default_name(source: str) -> str:
     """
     if source.startswith(BY_NAME):
         return source.removeprefix(BY_NAME)
-    path = PurePath(source)
+    path = PurePath(source if url(source) is None else remote.name(source))
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
     return path.stem

@@ -9,7 +9,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.errors import InputError, UsageError, counted, listing, nearest
+from warehouse.errors import InputError, UsageError, counted, listing, nearest, option
 from warehouse.readers import checks, registry, staging, tables
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Table
@@ -156,7 +156,7 @@ def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> None:
             raise InputError(
                 f"{table.source}: there is no column {theirs!r}{nearest(theirs, table.columns)} "
                 f"(the source has: {listing(table.columns)}); say which one holds the document ids, "
-                f"e.g. --column doc_id={next(iter(table.columns))}"
+                f"e.g. {option('column', ('doc_id', next(iter(table.columns))))}"
             )
     columns = {
         "query_id": _reading(table, "query_id", (literal(EVERY_QUERY), "text")),
@@ -184,7 +184,8 @@ def _collapse(con: Connection, source: str) -> None:
         contradict = "has another relevance" if total == 1 else "have other relevances"
         raise InputError(
             f"{source}: {counted(total, 'document')} {contradict} in one query than in another, so "
-            "this is no one set for all queries; load it without --global, or make them agree",
+            f"this is no one set for all queries; load it without {option('global')}, or make "
+            f"them agree",
             problems=[
                 (
                     None,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.errors import InputError, UsageError, counted
+from warehouse.errors import InputError, UsageError, counted, option
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.staging import row_count
 from warehouse.sql_text import expressions, templates
@@ -28,6 +28,7 @@ def normalise(
     Raises UsageError unless it is one scalar expression over the table's columns, and InputError if
     a result is empty or two rows that agree in `within` get the same id; `staged` is then unusable.
 
+    >>> import duckdb
     >>> con = duckdb.connect()
     >>> con.execute("create temp table staged as select 'q' as query_id, ' D1' as doc_id").fetchall()
     [(1,)]
@@ -38,12 +39,15 @@ def normalise(
     _check(con, expression, id)
     rows = row_count(con)
     sql = templates.render("ingest/normalised", expression=expression, id=id)
-    with expressions.errors_of(f"{source}: --normalise {expression}", InputError), in_words():
+    given = option("normalise", expression)
+    with expressions.errors_of(f"{source}: {given}", InputError), in_words():
         con.execute(sql).fetchall()
     con.execute("drop table staged")
     con.execute("alter table staged_normalised rename to staged")
     if row_count(con) != rows:
-        raise UsageError(f"--normalise {expression}: gives several values for a row; {_ONE}")
+        raise UsageError(
+            f"{option('normalise', expression)}: gives several values for a row; {_ONE}"
+        )
     words = {"id": id, "within": list(within), "limit": LIMIT}
     _refuse_empty(con, source, expression, templates.render("checks/normalised_empty", **words))
     _refuse_same(con, source, expression, templates.render("checks/normalised_same", **words))
@@ -55,7 +59,7 @@ def _refuse_empty(con: Connection, source: str, expression: str, sql: str) -> No
     if found:
         total = int(found[0][2])
         raise InputError(
-            f"{source}: --normalise {expression}: leaves nothing of {counted(total, 'id')}; "
+            f"{source}: {option('normalise', expression)}: leaves nothing of {counted(total, 'id')}; "
             "change the expression so that every row keeps an id, or take these rows out",
             problems=[
                 (None, f"{given!r} becomes {'null' if new is None else repr(new)}")
@@ -71,7 +75,8 @@ def _refuse_same(con: Connection, source: str, expression: str, sql: str) -> Non
         total = int(found[0][4])
         become = "becomes" if total == 1 else "become"
         raise InputError(
-            f"{source}: --normalise {expression}: {counted(total, 'id')} {become} the same as another; "
+            f"{source}: {option('normalise', expression)}: {counted(total, 'id')} {become} "
+            f"the same as another; "
             "change the expression so that they differ, or keep one row of each",
             problems=[
                 (
@@ -87,6 +92,6 @@ def _refuse_same(con: Connection, source: str, expression: str, sql: str) -> Non
 
 def _check(con: Connection, expression: str, id: str) -> None:
     """Raise UsageError unless the text is one scalar expression over the columns of `staged`."""
-    given = f"--normalise {expression}".strip()
+    given = option("normalise", expression)
     expressions.read(con, given, expression, _ONE)
     expressions.bind(con, given, expression, _ONE, table="staged", column=f"staged.{id}")

@@ -29,7 +29,7 @@ from warehouse.readers.jsonl import TOO_DEEP, fill_from_json, is_deep
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import LIMIT, refuse_if_not_text
 from warehouse.readers.objects import relation_of
-from warehouse.readers.records import Records, hits_of, joined_splits
+from warehouse.readers.records import Records, columns_of_arrays, hits_of, joined_splits
 from warehouse.sql_text.quoting import literal
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _CONTENTS: tuple[Contents, ...] = ("run", "qrels", "training", "attributes", "documents")
 _LACKS: Mapping[Contents, str] = {
     "iterations": "{query: {document: grade}} holds no iterations: a document is there once for each "
-    "query. Leave them out (--iterations), or take a format that has them, as trec"
+    "query. Read it without iterations, or take a format that has them, as trec"
 }
 _NESTED = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{|\}\s*$)', re.DOTALL)
 # Lists by query, which have their own error: no other line begins another object.
@@ -95,7 +95,7 @@ class NestedJson(FileFormat):
             # Python's own depth differs by version
             if is_deep(given):
                 raise InputError(f"{source.source}: {TOO_DEEP}")
-            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=_without_repetition)
+            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=without_repetition)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InputError(f"{source.source}: not JSON: {error}") from None
         except ValueError as error:
@@ -125,6 +125,9 @@ class Dict(ObjectFormat):
     def read(self, con: Connection, source: Any, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it through Arrow if that is there, else as JSON; lists of hits as records."""
         name = self.source_name(source)
+        columns = columns_of_arrays(name, source, kind, mapping)
+        if columns is not None:
+            return Records().read(con, columns, kind, mapping)
         hits = hits_of(source)
         if hits is not None:
             return Records().read(con, hits, kind, mapping)
@@ -200,16 +203,16 @@ def _load(file: LocalFile) -> dict[str, Any] | None:
     """
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
-            value = json.load(handle, object_pairs_hook=_without_repetition)
+            value = json.load(handle, object_pairs_hook=without_repetition)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object from JSON pairs; a ValueError names a repeated key.
 
-    >>> _without_repetition([("d1", 1), ("d2", 2)])
+    >>> without_repetition([("d1", 1), ("d2", 2)])
     {'d1': 1, 'd2': 2}
     """
     value = dict(pairs)

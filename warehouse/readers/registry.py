@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from warehouse.errors import InputError, UsageError, WarehouseError, nearest
+from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
 from warehouse.readers import files, ir_datasets
 from warehouse.readers.csv_tsv import Csv, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
@@ -20,10 +20,12 @@ from warehouse.readers.ranx import Dict, NestedJson
 from warehouse.readers.records import Records
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
+from warehouse.readers.wrapped_json import Mteb, RankEval
 
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
-    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), NestedJson(), Preferences(), Text(),
+    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Mteb(), RankEval(), NestedJson(), Preferences(),
+    Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [ir_datasets.IrDatasets(), Dict(), Records(), TableObject()]
@@ -46,7 +48,7 @@ def names(contents: Contents) -> list[str]:
     """Return the names of the formats of files that can hold some contents.
 
     >>> names("run")
-    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'ranx']
+    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'mteb', 'rank_eval', 'ranx']
     """
     return [format.name for format in FORMATS if contents in format.contents]
 
@@ -78,7 +80,9 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
         if contents in format.lacks:
             raise UsageError(f"{file.source}: {format.lacks[contents]}")
         known = "|".join(names(contents))
-        raise InputError(f"{file.source}: its format is not clear: say it with --format {known}")
+        raise InputError(
+            f"{file.source}: its format is not clear: say it with {option('format', known)}"
+        )
     if objection := format.objection(head):
         raise InputError(f"{file.source}: {objection}")
     return format
@@ -110,7 +114,7 @@ def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
         return kind
     if kind == "preferences":
         raise UsageError(
-            "preferences have groups and subgroups: --iterations is for judgments, "
+            f"preferences have groups and subgroups: {option('iterations')} is for judgments, "
             f"the format {format} for preferences; take one of the two"
         )
     return "iterations"

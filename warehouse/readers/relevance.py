@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.errors import InputError, UsageError, counted, listing
+from warehouse.errors import InputError, UsageError, counted, listing, option
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.staging import row_count, types_of
 from warehouse.sql_text import expressions, templates
@@ -23,13 +23,14 @@ def with_relevance(
 
     Raises UsageError for what is not one scalar expression, and for two columns of the source.
 
+    >>> import duckdb
     >>> with_relevance(duckdb.connect(), "rating >= 4", {"doc_id": "item"})
     {'doc_id': 'item', 'relevance': 'rating'}
     """
     mapping = dict(columns or {})
     if expression is None:
         return mapping
-    given = _given(expression)
+    given = option("relevance", expression)
     found = expressions.read(con, given, expression, _ONE)
     read = {path[-1].lower(): path[-1] for path in found.columns}
     named = [name for key, name in read.items() if key not in _OURS]
@@ -52,6 +53,7 @@ def map_relevance(
     expression that does not fit, and InputError if a result is no finite number; `staged` is then
     unusable.
 
+    >>> import duckdb
     >>> con = duckdb.connect()
     >>> row = "select 'q' as query_id, 'd' as doc_id, 4.5e0 as relevance"
     >>> con.execute(f"create temp table staged as {row}").fetchall()
@@ -60,7 +62,7 @@ def map_relevance(
     >>> con.execute("select query_id, doc_id, relevance from staged").fetchall()
     [('q', 'd', 1.0)]
     """
-    given = _given(expression)
+    given = option("relevance", expression)
     if "relevance" not in types_of(con):
         raise UsageError(f"{given}: {source} holds preferences, which have no relevance")
     expressions.read(con, given, expression, _ONE)
@@ -90,7 +92,3 @@ def map_relevance(
             total=total,
         )
     con.execute("alter table staged drop column given_relevance")
-
-
-def _given(expression: str) -> str:
-    return f"--relevance {expression}".strip()

@@ -9,7 +9,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.config import limits
-from warehouse.errors import InputError, listing, nearest
+from warehouse.errors import InputError, listing, nearest, option
 from warehouse.readers import staging
 from warehouse.readers.attributes import open_table, stage_rows
 from warehouse.readers.formats import Table
@@ -134,5 +134,6 @@ def _refuse_key(table: Table, key: str, id: str, names: Sequence[str]) -> None:
         raise InputError(f"{table.source}: the column {id!r} cannot hold the ids and the texts")
     if id != key and key in names:
         raise InputError(
-            f"{table.source}: --id {id}: there is a column {key} too, which holds ids by its name"
+            f"{table.source}: {option('id', id)}: there is a column {key} too, which holds ids by its "
+            "name"
         )

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from warehouse.errors import LockedError, UsageError, is_utf8
+from warehouse.errors import LockedError, UsageError, is_utf8, option
 from warehouse.store.engine_errors import in_words, why_not_written
 
 
@@ -135,7 +135,7 @@ def _lock_folder(folder: Path, timeout: float) -> Iterator[None]:
                 if time.monotonic() >= deadline:
                     raise LockedError(
                         f"{folder}: another process publishes there (waited {timeout:g} s); "
-                        "wait longer with --lock-timeout"
+                        f"wait longer with {option('lock-timeout', None)}"
                     ) from None
                 time.sleep(0.05)
         yield

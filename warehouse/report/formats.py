@@ -76,11 +76,23 @@ _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?
 _LATEX = re.compile(r"^(?=[\[*])|(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 # An empty group prevents that. It is a mark here, because braces would be escaped.
 _NOTHING = "\ufdd8"
-# A command of LaTeX and its braces, which take no room on paper.
-_LATEX_MARKUP = re.compile(r"\\[A-Za-z]+|[{}\\$]")
+# What takes no room on paper: commands of LaTeX, but for arrows and the like, and braces.
+_LATEX_MARKUP = re.compile(r"\\shortstack\[\w\]|\$?\\[A-Za-z]+|[{}]|\\(?=[&%$#_{}])")
+# Where a head goes on in the next line: before a cutoff or a bracket, or between two words.
+_LATEX_BREAK = re.compile(r"(?=[(@])|(?<=[a-z]) (?=[a-z])")
+_LATEX_CELL = re.compile(r"(?<!\\)&|\\\\$")
 _NO_LABEL = re.compile(r"[^A-Za-z0-9]+")
-# The most signs of a row that fit into one of two columns of a page.
-_ONE_COLUMN = 60
+# Points: the width of one of two columns of a page, that of the lines of a page of one column, and the
+# room between columns. Smaller types are so much narrower, and have less room between their columns.
+_ONE_COLUMN, _ONE_PAGE, _BETWEEN = 240, 345, 12
+# How wide a table may be that goes into the margins.
+_FAR = 460
+_SMALLER = (("small", 0.92, 8), ("footnotesize", 0.85, 6), ("scriptsize", 0.79, 4))
+# Signs that are narrower or wider than digits, which are 5 points wide.
+_SIGN_WIDTHS = {
+    **dict.fromkeys("fijlt.,:;'|!()[] -", 3.6), **dict.fromkeys("mwMW@%+±", 8.4),
+    **dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ", 7.4),
+}  # fmt: skip
 _LATEX_SIGNS = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
@@ -350,7 +362,8 @@ def table(
 def captioned(text: str, caption: str, label: str, format: str) -> str:
     r"""Return a table of `table` with its caption; in plain text it has none.
 
-    In LaTeX it floats, over both columns of a page if it is wide, and has a label for `\ref`.
+    In LaTeX it floats, over both columns of a page if it is wide, in a smaller type where the lines
+    are short, and has a label for `\ref`.
 
     >>> print(captioned("| AP |\n", "AP of 2 runs", "dl19", "markdown"), end="")
     | AP |
@@ -369,14 +382,61 @@ def captioned(text: str, caption: str, label: str, format: str) -> str:
     caption = "".join(LATEX_ESCAPE_RULES.get(sign, sign) for sign in caption)
     for sign, written in _LATEX_SIGNS.items():
         caption = caption.replace(sign, written)
-    widest = max(len(_LATEX_MARKUP.sub("", line)) for line in text.splitlines())
-    place = "table*" if widest > _ONE_COLUMN else "table"
+    place, text = _fitting(text)
     label = _NO_LABEL.sub("-", label).strip("-")
     return (
         f"\\begin{{{place}}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:{label}}}\n"
-        "\\smallskip\n"
-        f"{text}\\end{{{place}}}\n"
+        f"\\smallskip\n{text}\\end{{{place}}}\n"
     )
+
+
+def _fitting(text: str) -> tuple[str, str]:
+    """Return the place of a LaTeX table, and the table as it fits lines that may be short.
+
+    If it is wider than a page of one column, its heads are broken into lines, and its type is smaller
+    where the lines are shorter than it. What is still too wide goes as far into both margins.
+    """
+    columns = _latex_widths(text)
+    if sum(columns) + len(columns) * _BETWEEN > _ONE_PAGE:
+        text = _with_broken_heads(text)
+        columns = _latex_widths(text)
+    width = sum(columns) + len(columns) * _BETWEEN
+    place = "table*" if width > _ONE_COLUMN else "table"
+    smaller = ""
+    for size, share, between in _SMALLER:
+        if width > _ONE_PAGE:
+            room = f"\\setlength{{\\tabcolsep}}{{{between // 2}pt}}"
+            smaller += f"\\ifdim\\linewidth<{math.ceil(width)}pt \\{size}{room}\\fi\n"
+            width = share * sum(columns) + len(columns) * between
+    if width > _FAR:
+        smaller = f"% wider than most pages: leave columns out, with --columns\n{smaller}"
+    if width > _ONE_PAGE:
+        text = f"\\makebox[\\linewidth]{{%\n{text.rstrip()}}}\n"
+    return place, smaller + text
+
+
+def _with_broken_heads(text: str) -> str:
+    """Return a LaTeX table whose heads go on in another line before a cutoff or a bracket."""
+    lines = text.splitlines(keepends=True)
+    sides = re.sub(r".*{tabular}{(\w+)}.*", r"\1", lines[0].strip())
+    heads = _LATEX_CELL.split(lines[2].rstrip())
+    for place, side in enumerate(sides):
+        parts = [part for part in _LATEX_BREAK.split(heads[place].strip()) if part]
+        if len(parts) > 1:
+            heads[place] = f" \\shortstack[{side}]{{{(chr(92) * 2).join(parts)}}} "
+    return "".join([*lines[:2], "&".join(heads[: len(sides)]), "\\\\\n", *lines[3:]])
+
+
+def _latex_widths(text: str) -> list[float]:
+    """Return about how many points wide the columns of a LaTeX table are, in a type of 10 points."""
+    rows = [_LATEX_CELL.split(line)[:-1] for line in text.splitlines() if line.endswith("\\\\")]
+
+    def width(cell: str) -> float:
+        bold = 1.15 if "\\textbf" in cell else 1
+        parts = (_LATEX_MARKUP.sub("", part).strip() for part in cell.split("\\\\"))
+        return bold * max(sum(_SIGN_WIDTHS.get(sign, 5.4) for sign in part) for part in parts)
+
+    return [max(map(width, cells)) for cells in zip(*rows, strict=True)]
 
 
 def page(body: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warehouse.analyze.significance import probability
 from warehouse.analyze.stored_metrics import forgotten
 from warehouse.analyze.texts import in_short
-from warehouse.errors import command, counted, listing
+from warehouse.errors import command, counted, listing, option
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
 from warehouse.metrics.protocols import is_imported
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.report.bundles import Checked
     from warehouse.report.charts import Spec
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
@@ -64,6 +65,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     """Return a board: an arrow shows which direction is better, and best values are marked."""
     found = of_board(board, how)
     titles = {"place": "#", "rank_low": "from", "rank_high": "to", "p_first": "P(first)"}
+    titles |= {"mean_rank": "mean rank", "borda": "Borda", "standard_score": "z"}
     counts: set[str] = set()
     for column, name in found.metrics.items():
         shown = found.labels.get(column, column)
@@ -96,6 +98,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     return Result(
         relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
         caption=(caption, f"{datasets}-board"), details=found, places=how.digits,
+        tables={} if found.wins is None else {"wins": Result(found.wins, notes)},
     )  # fmt: skip
 
 
@@ -129,8 +132,9 @@ def queries(
     metrics = found.columns[1 if slice is None else 2 : end]
     notes = [*_forgotten(metrics, protocol), *computed]
     return Result(
-        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels)
-    )
+        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels),
+        spare=["retrieved", "relevant", "relevant_retrieved", "unjudged_at_10"],
+    )  # fmt: skip
 
 
 def history(found: Timeline) -> Result:
@@ -442,7 +446,7 @@ def verified(found: Verified, seed: int | None) -> Result:
         f"{relation}: {problem} ({counted(number, 'row')})"
         for relation, problem, number in found.problems.fetchall()
     ]
-    of_all = "" if seed is None else f", the sample of --seed {seed}"
+    of_all = "" if seed is None else f", the sample of {option('seed', seed)}"
     notes.append(
         f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
     )
@@ -454,6 +458,19 @@ def verified(found: Verified, seed: int | None) -> Result:
         notes.append(f"{counted(number, 'number')} not equal to the recomputed ones")
     tables: dict[str, Result | None] = {"problems": Result(found.problems, notes)}
     return Result(found.differences, notes, tables=tables, details=found)
+
+
+def checked(found: Checked) -> Result:
+    """Return the values of a bundle that differ when they are computed again."""
+    notes = [*found.problems, *found.notes]
+    differing = len(found.differences.fetchall())
+    if found.is_good:
+        notes.append("equal: every file, and every value to the last bit")
+    elif differing:
+        notes.append(f"{counted(differing, 'value')} not equal to the recomputed ones")
+    else:
+        notes.append("every value is equal, but not every file")
+    return Result(found.differences, notes, details=found)
 
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:

@@ -107,7 +107,7 @@ def _copy(con: duckdb.DuckDBPyConnection, storage_version: str, with_text: bool)
             raise
         raise UsageError(
             f"{storage_version}: document ids are compressed in a way that DuckDB reads from 1.2 on; "
-            "publish as v1.2.0 or newer, or as Parquet: --parquet DIR"
+            "publish as v1.2.0 or newer, or as Parquet"
         ) from None
 
 

@@ -18,12 +18,14 @@ def text(
     places: int = 4,
     strings: Mapping[tuple[str, str], str] | None = None,
     zscores: bool = False,
+    summary: bool = True,
 ) -> str:
     """Write `(query_id, metric, value)` rows as trec_eval prints them, in the order asked for.
 
     The last row of each metric is the value over all queries, whatever a query is called. A metric
     that trec_eval does not have keeps its own name. `strings` holds the text of each relstring by
-    label and query. With `zscores`, the names of numbers begin with a Z.
+    label and query. With `zscores`, the names of numbers begin with a Z. Without a `summary`, the
+    values over all queries are left out.
     """
     names = {str(one.metric) for one in requested if not isinstance(one, Relstring)}
     of_queries = len(rows) - len(names)
@@ -32,7 +34,7 @@ def text(
         values.setdefault(query_id, {})[metric] = value
     for _, query_id in strings or {}:
         values.setdefault(query_id, {})
-    total = {metric: value for _, metric, value in rows[of_queries:]}
+    total = {metric: value for _, metric, value in rows[of_queries:] if summary}
     shown = list(dict.fromkeys(_Value.of(one, defaults, zscores) for one in requested))
     lines: list[str] = []
     for query_id, found in values.items():
@@ -41,7 +43,7 @@ def text(
                 lines.append(one.line(query_id, found[one.metric], places))
             elif one.metric is None and strings and (one.label, query_id) in strings:
                 lines.append(_line(one.label, query_id, f"'{strings[one.label, query_id]}'"))
-    if total and runid is not None:
+    if summary and runid is not None:
         lines.append(_line("runid", "all", visible(runid)))
     for one in shown if total else ():
         if one.metric is not None:

@@ -22,6 +22,7 @@ from warehouse.errors import (
     UsageError,
     WarehouseError,
     first_line,
+    option,
 )
 
 # The error of a template's macro `refuse`.
@@ -112,8 +113,8 @@ def worded(error: Exception, path: Path | None = None, *, made: bool = False) ->
         aside = "failed to offload" in text
         also = ", or a temporary folder with more room (the variable TMPDIR)" if aside else ""
         return WarehouseError(
-            f"out of memory: give more with --memory-limit, or fewer --threads{also}\n"
-            + first_line(refusal)
+            f"out of memory: give more with {option('memory-limit', None)}, or fewer "
+            f"{option('threads', None)}{also}\n" + first_line(refusal)
         )
     if isinstance(error, WarehouseError):
         return error

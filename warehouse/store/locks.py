@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
-from warehouse.errors import LockedError
+from warehouse.errors import LockedError, option
 from warehouse.store import tickets
 
 _T = TypeVar("_T")
@@ -78,7 +78,7 @@ def _is_locked(error: Exception) -> bool:
 def _still_open(path: Path, who: str, timeout: float, holder: str = "") -> LockedError:
     return LockedError(
         f"{path}: {who} has the database open ({holder}waited {timeout:g} s); "
-        "close it, or wait longer with --lock-timeout"
+        f"close it, or wait longer with {option('lock-timeout', None)}"
     )
 
 

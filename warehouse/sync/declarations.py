@@ -369,7 +369,9 @@ def _gates(
             hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
             raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
     with _at(*here):
-        limits = Limits(given.max_drop, given.alpha, given.min, given.max)
+        limits = Limits(
+            given.max_drop, given.alpha, given.min, given.max, sequential=given.sequential
+        )
     with _at(*here, "metric"):
         if protocols.is_imported(protocol):
             # metrics are called what the other program called them

@@ -87,6 +87,13 @@ def check(
             "queries.",
         ),
     ] = None,
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            "--sequential",
+            help="With --alpha: a one-sided test that may be repeated as more queries come in.",
+        ),
+    ] = False,
     min: Annotated[
         float | None, typer.Option("--min", help="The lowest value over all queries that is good.")
     ] = None,
@@ -129,7 +136,7 @@ def check(
     with project.using(config):
         found = Warehouse(db, lock_timeout=lock_timeout).check(
             dataset, metric or (), against=against, run=run, group=group, max_drop=max_drop,
-            alpha=alpha, min=min, max=max, protocol=protocol, new=new,
+            alpha=alpha, sequential=sequential, min=min, max=max, protocol=protocol, new=new,
         )  # fmt: skip
     if format == "github":
         from warehouse.report import github

@@ -9,6 +9,7 @@ import typer
 
 from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
 
 SECTION, PLACE = "Look", 1
 EXAMPLES = {
@@ -21,6 +22,7 @@ EXAMPLES = {
         "--percent --places 1 -f latex",
         "warehouse leaderboard -d dl19 -d dl20 -m AP --weights relevant --each",
         "warehouse leaderboard -d 'dl*' -m nDCG@10 --weights dl19=2,dl20=1",
+        "warehouse leaderboard -d dl19 -d dl20 -m AP --ranks",
         "warehouse leaderboard -d dl19 -m AP --slice size --top 1",
         'warehouse leaderboard -d dl19 --as-of "$(date -u +%F)"',
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
@@ -85,7 +87,14 @@ def leaderboard(
         typer.Option(
             "--ranks",
             help="Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
-            "how often it is first.",
+            "how often it is first; with several datasets its mean rank over them.",
+        ),
+    ] = False,
+    wins: Annotated[
+        bool,
+        typer.Option(
+            "--wins",
+            help="With --ranks over several datasets, show which run is better than which.",
         ),
     ] = False,
     alpha: Annotated[
@@ -128,9 +137,10 @@ def leaderboard(
     the board; 'warehouse evaluate' stores it. --run, --system and --tag choose the runs.
 
     With several datasets, the board has the runs that have values in all of them, and a value is
-    the mean over the datasets. With --slice there is a board for each part. With --as-of the board
-    is as it was then: the run versions, qrels and values that had been loaded and computed by that
-    time. A metric that was not, and that -m names, is computed by today's formula.
+    the mean over the datasets. --ranks then orders them by their mean rank in the datasets. With
+    --slice there is a board for each part. With --as-of the board is as it was then: the run
+    versions, qrels and values that had been loaded and computed by that time. A metric that was
+    not, and that -m names, is computed by today's formula.
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
@@ -157,7 +167,9 @@ def leaderboard(
             run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
             label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
-        output.show(board, format, out, wide=wide)
+        if wins and not (ranks and len(board.datasets) > 1):
+            raise UsageError("--wins: goes with --ranks and several datasets")
+        output.show(board.wins if wins else board, format, out, wide=wide)
         if names:
             output.say_names(board)
     if lake is not None or is_imported(protocol):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import UsageError, WarehouseError, listing
+from warehouse.errors import UsageError, WarehouseError, listing, option
 from warehouse.evaluate import engine, files
 from warehouse.evaluate.engines.tasks import Reply, RunFiles, Work, arrow
 from warehouse.evaluate.plan import Plan
@@ -60,7 +60,8 @@ def check(plan: Plan) -> None:
     whole = [str(metric) for metric in plan.queries if metric.grain != "query"]
     if whole:
         raise UsageError(
-            f"--by query: a value of {listing(whole)} needs all queries at once; divide the work by "
+            f"{option('by', 'query')}: a value of {listing(whole)} needs all queries at once; "
+            f"divide the work by "
             "run, or leave the metric out"
         )
 

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse.config.installation import adding
 from warehouse.config.settings import VERSION
-from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing
+from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing, option
 from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES
@@ -108,12 +108,12 @@ def work(
     if own:
         raise UsageError(
             f"{listing(own)}: a metric of the project, whose file tasks elsewhere do not have; "
-            "leave out --engine, or the metric"
+            f"leave out {option('engine', None)}, or the metric"
         )
     if truth.queries is not None:
         raise UsageError(
-            "--global: the judgments are made anew for each run, which only the local engine does; "
-            "leave out --engine"
+            f"{option('global')}: the judgments are made anew for each run, which only the local engine "
+            f"does; leave out {option('engine', None)}"
         )
     names = [truth.rows, *ATTRIBUTES.values(), "scope_training"]
     return Work(

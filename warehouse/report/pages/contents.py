@@ -31,7 +31,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.readers.kinds import Subject
-from warehouse.report import presentation
+from warehouse.report import charts, presentation
 from warehouse.report.pages import analyses, reference
 from warehouse.report.pages.past_file import NOW, PastFile, Then
 from warehouse.sql_text.templates import render
@@ -40,6 +40,10 @@ from warehouse.store.file import WarehouseFile
 
 # The most runs of which every two are compared; of more, the best ones by the first metric are.
 MOST_COMPARED = board_intervals.MOST
+# As many rows of a board are on one page; more are only on boards that are not compared whole.
+ROWS = 100
+# The most versions of runs that a history shows besides the records, the newest ones.
+MOST_TIMES = 300
 # The most queries that have pages; of more, those in which the runs differ most have.
 MOST_QUERIES = 2_000
 Record = Mapping[str, Any]
@@ -125,11 +129,21 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The values of a metric over time; `rows` are as `Warehouse.history` has them."""
+    """The values of a metric over time; `rows` are as `Warehouse.history` has them.
+
+    `chart` is None if there is no value.
+    """
 
     metric: str
     rows: tuple[Record, ...]
     notes: tuple[str, ...]
+    chart: charts.Spec | None
+
+    @property
+    def shown(self) -> Sequence[Record]:
+        """The records and the newest other rows, in their order."""
+        first = len(self.rows) - MOST_TIMES
+        return [row for place, row in enumerate(self.rows) if place >= first or row["is_record"]]
 
 
 @dataclass(frozen=True)
@@ -194,6 +208,7 @@ class Contents:
         self.names, self.compute, self.depth = tuple(names), compute, depth
         self.one_by_one = one_by_one
         self.reading = threading.RLock()
+        self._near: tuple[int, Mapping[str, Mapping[str, Values]]] = 0, {}
         self._asked = {"dataset": dataset, "protocol": protocol}
 
     def read_all(self) -> None:
@@ -247,8 +262,8 @@ class Contents:
 
     @property
     def is_long(self) -> bool:
-        """Whether the board is so long that a server shows it without intervals and groups."""
-        return self.one_by_one and len(self.runs) > MOST_COMPARED
+        """Whether the board is so long that it has no intervals and groups, and several pages."""
+        return len(self.runs) > MOST_COMPARED
 
     @_once
     def places(self) -> Mapping[str, Mapping[str, tuple[int, str]]]:
@@ -264,7 +279,8 @@ class Contents:
     def _board(self) -> Board:
         plain = self._plain_board
         if self.is_long:
-            return _board_of(self, plain.board, plain.records, ())
+            most = f"intervals and tie groups: only on boards of at most {MOST_COMPARED} runs"
+            return _board_of(self, plain.board, plain.records, (most,))
         try:
             with self.file.read() as con:
                 found = leaderboard.leaderboard(
@@ -330,9 +346,14 @@ class Contents:
         with self._read() as con:
             return tuple(_records(con, "analyses/query_difficulty", asked))
 
+    @property
+    def listed_runs(self) -> Sequence[str]:
+        """The runs on the pages of queries: the best ones of very many."""
+        return self.runs[:MOST_COMPARED]
+
     @_once
     def _all_values(self) -> Mapping[str, Mapping[str, Values]]:
-        return self._values([query["query_id"] for query in self.queries], None)
+        return self._values([query["query_id"] for query in self.queries], self.listed_runs)
 
     @_once
     def _all_lists(self) -> Mapping[str, Lists]:
@@ -432,14 +453,26 @@ class Contents:
 
     def values_of_query(self, query: str) -> Mapping[str, Values]:
         """Return the values of the metrics, in their order, of each run on a query."""
-        found = self._values([query], None) if self.one_by_one else self._all_values
+        found = self._values([query], self.listed_runs) if self.one_by_one else self._all_values
         return found.get(query, {})
 
     def values_of_run(self, run: str) -> Mapping[str, Values]:
         """Return the values of the metrics, in their order, of a run on each query."""
         chosen = [query["query_id"] for query in self.queries]
-        found = self._values(chosen, [run]) if self.one_by_one else self._all_values
+        found = self._values(chosen, [run]) if self.one_by_one else self._values_near(run)
         return {query: found[query][run] for query in chosen if run in found.get(query, {})}
+
+    def _values_near(self, run: str) -> Mapping[str, Mapping[str, Values]]:
+        """Return the values of a run and those that follow it on the board, which come next."""
+        first = self.runs.index(run) // MOST_COMPARED * MOST_COMPARED
+        if not first:
+            return self._all_values
+        with self.reading:
+            if self._near[0] != first:
+                chosen = [query["query_id"] for query in self.queries]
+                block = self.runs[first : first + MOST_COMPARED]
+                self._near = first, self._values(chosen, block)
+            return self._near[1]
 
     def values(self) -> Mapping[str, Mapping[str, Values]]:
         """Return the values of the metrics, in their order, by query and run."""
@@ -483,8 +516,9 @@ class Contents:
         lists: dict[str, dict[str, list[Listed]]] = defaultdict(dict)
         with self.file.read() as con:
             found = explained_lists.explained_lists(
-                con, self.dataset, self.names[0], queries, top=self.depth, protocol=self.protocol
-            )
+                con, self.dataset, self.names[0], queries, top=self.depth,
+                protocol=self.protocol, runs=self.listed_runs,
+            )  # fmt: skip
             for run, query, _, document, relevance, part in found.fetchall():
                 lists[query].setdefault(run, []).append((document, relevance, part))
         return lists
@@ -720,7 +754,9 @@ def _timeline(
             con, dataset, metric, protocol=protocol, compute=compute, **then
         )  # fmt: skip
     result = presentation.history(found)
-    return Timeline(metric, tuple(database.records(found.relation)), result.notes)
+    rows = tuple(database.records(found.relation))
+    has_values = any(row["value"] is not None for row in rows)
+    return Timeline(metric, rows, result.notes, charts.history(found) if has_values else None)
 
 
 def _comparison(

@@ -18,19 +18,20 @@ from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
+from warehouse.report import charts
 from warehouse.report.pages import analyses, reference, rendering
-from warehouse.report.pages.contents import BoardRow, Contents, Lists, State, metric_title
+from warehouse.report.pages.contents import ROWS, BoardRow, Contents, Lists, State, metric_title
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
 # stand at each end of a run's.
 _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
 # As many as tables show; and enough for differences of values, without the last bits of a double.
-_PLACES, _DIGITS = 4, 10
+_PLACES, _DIGITS = 4, 7
 # As much of a document's text as its page shows.
 _MOST_TEXT = 4_000
 PROTOCOLS = "reference/protocols.html"
-ASSETS = ("report.css", "report.js", "charts.js")
+ASSETS = ("report.css", "report.js", "charts.js", "vega.js", "long_board.js")
 LIVE_ASSETS = ("live.js",)
 
 
@@ -79,6 +80,7 @@ class Places:
         words |= contents.then.words
         self.asked = f"?{urlencode(words, doseq=True)}" if words else ""
         self.board = self._at("index.html")
+        self.rows = self._at("data/board.js")
         self.queries = self._at("queries/index.html")
         self.comparisons = self._at("compare.html")
         self.history = self._at("history.html")
@@ -231,6 +233,8 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
     at = writer.at
     assert at is not None
     yield writer.page(at.board, "board.html", "Board", partial(_board, contents, others))
+    if contents.is_long and not writer.about.is_live:
+        yield at.rows, partial(_rows, contents, at)
     yield writer.page(at.queries, "queries.html", "Queries", lambda: {"contents": contents})
     for run in contents.runs:
         yield writer.page(at.run(run), "run.html", "Board", partial(_run, contents, at, run))
@@ -268,11 +272,55 @@ def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
     return {
         "contents": contents,
         "board": board,
+        "leaderboard": leaderboard_command(contents),
+        "rows": board.rows[:ROWS] if contents.is_long else board.rows,
         "others": others,
         "systems": sorted({row.system for row in board.rows if row.system}),
         "tags": sorted({tag for row in board.rows for tag in row.tags}),
         "notes": [*board.notes, *(groups if board.has_groups else tested.notes)],
     }
+
+
+def leaderboard_command(contents: Contents) -> str:
+    """Return the command that writes the whole board."""
+    return _how(contents, "leaderboard -f csv -o board.csv")
+
+
+def _rows(contents: Contents, at: Places) -> str:
+    """Return a script with the rows of a long board, in its order, one list for each column."""
+    rows = contents.board.rows
+    systems = sorted({row.system for row in rows if row.system})
+    tags = sorted({tag for row in rows for tag in row.tags})
+    places = {word: place for place, word in enumerate(systems)}
+    numbers = {word: place for place, word in enumerate(tags)}
+    cells = [[row.cells[name] for row in rows] for name in contents.names]
+    found = {
+        "runs": [visible(row.run) for row in rows],
+        "keys": {
+            place: key
+            for place, row in enumerate(rows)
+            if (key := at.run_keys[row.run]) != row.run
+        },
+        "systems": [visible(system) for system in systems],
+        "system": [places.get(row.system or "") for row in rows],
+        "tags": [visible(tag) for tag in tags],
+        "tag": [[numbers[tag] for tag in row.tags] for row in rows] if tags else [],
+        "answered": [row.answered for row in rows],
+        "judged": [row.judged for row in rows],
+        "metrics": [
+            {
+                "key": at.metric_keys[measure.name],
+                "count": measure.is_count,
+                "low": measure.low,
+                "high": measure.high,
+                "values": [_rounded(cell.value, _PLACES) for cell in of],
+                "places": [cell.place for cell in of],
+                "best": [place for place, cell in enumerate(of) if cell.is_best],
+            }
+            for measure, of in zip(contents.measures, cells, strict=True)
+        ],
+    }  # fmt: skip
+    return rendering.script("board", found)
 
 
 def _compare(contents: Contents, at: Places) -> dict[str, Any]:
@@ -307,34 +355,27 @@ def _compare(contents: Contents, at: Places) -> dict[str, Any]:
 
 def _history(contents: Contents, at: Places) -> dict[str, Any]:
     """Return what the history shows."""
-    charts = [
-        [
-            {
-                "time": row["run_at"].timestamp(),
-                "run": visible(row["run"]),
-                "system": visible(row["system"] or row["run"]),
-                "value": row["value"],
-                "best": row["best_so_far"],
-                "record": row["is_record"],
-                "key": at.run_keys.get(row["run"]),
-            }
-            for row in timeline.rows
-        ]
-        for timeline in contents.timelines
-    ]
-    return {"contents": contents, "charts": charts}
+    drawn = [timeline.chart and _with_links(timeline.chart, at) for timeline in contents.timelines]
+    return {"contents": contents, "charts": drawn}
 
 
 def _curves(contents: Contents, at: Places) -> dict[str, Any]:
     """Return what the page of curves shows."""
-    charts = [
-        [
-            {"run": visible(run), "points": points, "go": at.file_of_run(run)}
-            for run, points in curve.points.items()
-        ]
-        for curve in contents.curves
-    ]
-    return {"contents": contents, "charts": charts, "command": _how(contents, "curve NAME")}
+    drawn = [_with_links(curve.chart, at) for curve in contents.curves]
+    return {"contents": contents, "charts": drawn, "command": _how(contents, "curve NAME")}
+
+
+def _with_links(chart: charts.Spec, at: Places) -> charts.Spec:
+    """Return a chart whose lines and points lead to the pages of their runs."""
+    places = {charts.text(run): at.file_of_run(run) for run in at.run_keys}
+
+    def linked(layer: charts.Spec) -> charts.Spec:
+        rows = layer["data"]["values"]
+        if not rows or "run" not in rows[0]:
+            return layer
+        return layer | {"data": {"values": [row | {"go": places.get(row["run"])} for row in rows]}}
+
+    return chart | {"layer": [linked(layer) for layer in chart["layer"]]}
 
 
 def _how(contents: Contents, told: str, **words: Any) -> str:

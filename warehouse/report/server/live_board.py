@@ -19,6 +19,7 @@ from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.report import presentation
 from warehouse.report.pages.contents import (
+    ROWS,
     Board,
     Contents,
     Measure,
@@ -32,8 +33,6 @@ from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-# Rows of a page, and of the longest board that can be copied from its page.
-ROWS = 100
 _ORDERS = ("run", "answered")
 # The tables that hold a board, and the tags of its runs, on a connection.
 _BOARD, _TAGGED = "temp.main.live_board", "temp.main.tagged_run"
@@ -256,6 +255,14 @@ def _page(
     records = rows(ROWS, first)
     there = records or (rows(1, 0) if first else [])
     return records, there[0]["num_found"] if there else 0
+
+
+def read_ahead(snapshot: Snapshot) -> None:
+    """Read the boards that nobody has chosen anything on, and what is not much of the other pages."""
+    for contents in snapshot.all_contents():
+        live_board(snapshot, contents, View())
+        choices(snapshot, contents)
+    snapshot.read_ahead()
 
 
 def _one_name(contents: Contents, given: str) -> str:

@@ -18,6 +18,8 @@
   };
   const data = () => { const found = one("#data"); return found && JSON.parse(found.textContent); };
 
+  one(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+
   /* ------------------------------------------------------------ copying */
   const copy = async (text, button) => {
     try {
@@ -50,6 +52,12 @@
   };
   const sort = (table, column, down) => {
     const heads = all("thead th", table), head = heads[column];
+    const mark = () => {
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      table.dispatchEvent(new CustomEvent("sorted"));
+    };
+    if (table.dataset.rows) { mark(); return; } // its rows are not all here
     const isNumber = head.dataset.sort === "number";
     const key = (row) => (isNumber ? number(row.cells[column]) : row.cells[column].textContent.trim());
     const sign = down ? -1 : 1;
@@ -59,9 +67,7 @@
       return sign * (isNumber ? a - b : a.localeCompare(b, undefined, { numeric: true }));
     });
     for (const [, row] of rows) table.tBodies[0].append(row);
-    for (const other of heads) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    table.dispatchEvent(new CustomEvent("sorted"));
+    mark();
   };
   for (const table of all("table.sortable")) {
     for (const head of all("thead th[data-sort]", table)) {
@@ -76,11 +82,10 @@
   }
 
   /* ------------------------------------------------------------ filters */
-  const tell = (table, shown) => {
+  const tell = (table, shown, total = table.tBodies[0].rows.length) => {
     const count = one(`[data-count="${table.id}"]`);
     if (!count) return;
-    const total = table.tBodies[0].rows.length;
-    count.textContent = `${shown} of ${total} shown`;
+    count.textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} shown`;
     count.hidden = shown === total;
   };
   const filter = (table, keeps) => {
@@ -118,11 +123,25 @@
         row.cells[0].textContent = grouped ? cell.dataset.places : cell.dataset.place;
       }
     };
+    const pager = one("[data-pages]");
+    let page = 1, restoring = false;
+    const turn = (to) => { page = to; show(); remember(); one(".scroll:has(#board)").scrollIntoView({ block: "nearest" }); };
+    const long = board.dataset.rows ? window.longBoard(board, pager, turn) : null;
+    const showLong = () => {
+      const head = heads.find((found) => found.hasAttribute("aria-sort"));
+      board.ranked = head.dataset.key ?? board.ranked;
+      long.show({
+        text: fields.text.value, system: fields.system?.value, tag: fields.tag?.value, page, ranked: board.ranked,
+        key: head.dataset.key, column: head.cellIndex, down: head.getAttribute("aria-sort") === "descending",
+        hidden: new Set(metrics.filter((box) => !box.checked).map((box) => box.value)),
+      }, (shown, total) => tell(board, shown, total));
+    };
     const show = () => {
+      for (const box of metrics) for (const cell of all(`[data-key="${box.value}"]`, board)) cell.hidden = !box.checked;
+      if (long) { showLong(); return; }
       filter(board, (row) => contains(row, fields.text.value)
         && (!fields.system?.value || row.dataset.system === fields.system.value)
         && (!fields.tag?.value || row.dataset.tags.split("\n").includes(fields.tag.value)));
-      for (const box of metrics) for (const cell of all(`[data-key="${box.value}"]`, board)) cell.hidden = !box.checked;
       board.classList.toggle("no-intervals", fields.intervals?.checked === false);
       rank();
     };
@@ -133,7 +152,7 @@
         text: fields.text.value, system: fields.system?.value, tag: fields.tag?.value,
         hide: metrics.filter((box) => !box.checked).map((box) => box.value).join(" "),
         groups: fields.groups?.checked === false ? "off" : "", intervals: fields.intervals?.checked === false ? "off" : "",
-        sort: by === "" ? "" : `${by} ${head.getAttribute("aria-sort")}`,
+        sort: by === "" ? "" : `${by} ${head.getAttribute("aria-sort")}`, page: page > 1 ? page : "",
       });
     };
     const first = initial.getAttribute("aria-sort");
@@ -146,11 +165,19 @@
       if (fields.intervals) fields.intervals.checked = given.get("intervals") !== "off";
       for (const box of metrics) box.checked = !hidden.includes(box.value);
       const [column, order] = (given.get("sort") ?? "").split(" ");
+      page = Number(given.get("page")) || 1;
+      restoring = true;
       if (heads[column]?.dataset.sort) sort(board, Number(column), order === "descending");
+      restoring = false;
       show();
     };
-    form.addEventListener("input", () => { show(); remember(); });
-    board.addEventListener("sorted", () => { rank(); remember(); });
+    form.addEventListener("input", () => { page = 1; show(); remember(); });
+    board.addEventListener("sorted", () => {
+      if (restoring) { if (!long) rank(); return; }
+      page = 1;
+      if (long) showLong(); else rank();
+      remember();
+    });
     restore();
     addEventListener("hashchange", restore);
   }
@@ -194,6 +221,32 @@
         wins: turned ? losses : wins, ties, losses: turned ? wins : losses, queries, p, adjusted, significant,
       };
     };
+    /* Up to eight runs at once: the others of these, each against the base, are rows of a table. */
+    const MOST = 8;
+    let also = [];
+    const against = (read, base) => {
+      const table = one("#against"), chosen = [fields.run.value, ...also].filter((key, n, keys) => key !== fields.base.value && keys.indexOf(key) === n);
+      table.parentElement.hidden = !also.length;
+      table.tBodies[0].replaceChildren(...chosen.map((key) => {
+        const n = found.runs.findIndex(([, known]) => known === key), test = pair(read, base, n), name = found.runs[n][0];
+        const show = element("button", { type: "button", textContent: name, title: "Show it in the charts" });
+        show.setAttribute("aria-pressed", String(key === fields.run.value));
+        show.addEventListener("click", () => {
+          if (key === fields.run.value) return;
+          also = [fields.run.value, ...also.filter((other) => other !== key)];
+          fields.run.value = key;
+          change();
+          one("#against button[aria-pressed=true]")?.focus();
+        });
+        const remove = element("button", { type: "button", textContent: "×" });
+        remove.setAttribute("aria-label", `Remove ${name}`);
+        remove.addEventListener("click", () => { also = also.filter((other) => other !== key); change(); fields.add.focus(); });
+        const told = test ? [signed(test.difference), `[${signed(test.low)}, ${signed(test.high)}]`, `${test.wins} / ${test.ties} / ${test.losses}`, signed(test.effect, 2), `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`] : ["–", "–", "–", "–", "–"];
+        return element("tr", {}, element("th", { scope: "row" }, show), ...[places(read.means[n]), ...told].map((text) => element("td", { className: "num", textContent: text })),
+          element("td", { className: "num" }, ...(key === fields.run.value ? [] : [remove])));
+      }));
+      if (fields.put) fields.put.disabled = also.length >= MOST - 2;
+    };
     const chance = (p) => (p === null ? "–" : p < 0.0001 ? "<0.0001" : p.toFixed(4));
     const draw = () => {
       const metric = found.metrics.find(({ key }) => key === fields.metric.value), base = index(fields.base), run = index(fields.run);
@@ -216,12 +269,13 @@
         const command = element("div", { className: "command" }, element("code", { textContent: `${found.command} -m '${metric.name}'` }));
         box.replaceChildren(line, element("p", { textContent: words }), element("ul", { className: "notes" }, ...read.notes.map((note) => element("li", { textContent: note }))), command);
         furnish(box);
+        against(read, base);
         const largest = Math.max(1e-9, ...items.map(({ value }) => Math.abs(value)));
         charts.bars(one('[data-chart="differences"]'), items, {
           low: Math.min(0, ...items.map(({ value }) => value), -largest * 0.05), high: Math.max(largest * 0.05, ...items.map(({ value }) => value)), signed: true, lowerIsBetter: metric.direction === "lower",
           label: `Differences of ${items.length} queries, sorted; the table has the same values`,
         });
-        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `↑ ${runName}` });
+        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `${runName} →` });
         const table = one("#by-query");
         table.tBodies[0].replaceChildren(...items.map((item) => element("tr", {},
           element("td", {}, element("a", { href: item.go, textContent: item.name })),
@@ -234,10 +288,20 @@
         const wanted = given.get(name);
         if (wanted && [...fields[name].options].some((option) => option.value === wanted)) fields[name].value = wanted;
       }
+      also = (given.get("also") ?? "").split(" ").filter((key) => found.runs.some(([, known]) => known === key)).slice(0, MOST - 2);
       draw();
     };
-    const change = () => { keep({ metric: fields.metric.value, base: fields.base.value, run: fields.run.value }); draw(); };
-    compareForm.addEventListener("input", change);
+    const change = () => { keep({ metric: fields.metric.value, base: fields.base.value, run: fields.run.value, also: also.join(" ") }); draw(); };
+    compareForm.addEventListener("input", (event) => {
+      if (event.target === fields.add) return;
+      also = also.filter((key) => key !== fields.base.value && key !== fields.run.value);
+      change();
+    });
+    fields.put?.addEventListener("click", () => {
+      const added = fields.add.value;
+      if (![fields.base.value, fields.run.value, ...also].includes(added)) also.push(added);
+      change();
+    });
     fields.swap.addEventListener("click", () => { [fields.base.value, fields.run.value] = [fields.run.value, fields.base.value]; change(); });
     restore();
     addEventListener("hashchange", restore);
@@ -334,9 +398,7 @@
         section.hidden = section.dataset.choice !== select.value;
         const figure = one('[data-chart="curve"]', section);
         if (section.hidden || !figure) continue;
-        charts.curves(figure, JSON.parse(one("script", section).textContent), {
-          x: figure.dataset.x, y: figure.dataset.y, label: `${one("h2", section).textContent}; the table has the same points`,
-        });
+        charts.draw(figure, JSON.parse(one("script", section).textContent), `${one("h2", section).textContent}; the table has the same points`);
       }
     };
     const restore = () => {
@@ -357,12 +419,7 @@
       for (const section of sections) {
         section.hidden = section.dataset.choice !== historyForm.elements.metric.value;
         if (section.hidden) continue;
-        const name = one("h2", section).textContent, items = JSON.parse(one("script", section).textContent);
-        for (const item of items) {
-          item.text = `${item.run}${item.system === item.run ? "" : ` (${item.system})`}\n${places(item.value)}${item.record ? ", a record" : ""}`;
-          item.go = item.key && `runs/${item.key}.html${location.search}`;
-        }
-        charts.lines(one("figure", section), items, { label: `${name}; the table has the same values` });
+        charts.draw(one("figure", section), JSON.parse(one("script", section).textContent), `${one("h2", section).textContent}; the table has the same values`);
       }
     };
     const restore = () => {
