@@ -95,7 +95,7 @@ class NestedJson(FileFormat):
             # Python's own depth differs by version
             if is_deep(given):
                 raise InputError(f"{source.source}: {TOO_DEEP}")
-            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=_without_repetition)
+            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=without_repetition)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InputError(f"{source.source}: not JSON: {error}") from None
         except ValueError as error:
@@ -203,16 +203,16 @@ def _load(file: LocalFile) -> dict[str, Any] | None:
     """
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
-            value = json.load(handle, object_pairs_hook=_without_repetition)
+            value = json.load(handle, object_pairs_hook=without_repetition)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object from JSON pairs; a ValueError names a repeated key.
 
-    >>> _without_repetition([("d1", 1), ("d2", 2)])
+    >>> without_repetition([("d1", 1), ("d2", 2)])
     {'d1': 1, 'd2': 2}
     """
     value = dict(pairs)

@@ -35,6 +35,8 @@ MARKERS = (
     "cross", "M-1.1,-1.2L1.1,-1.2L-1.1,1.2L1.1,1.2Z",
 )  # fmt: skip
 RED = "#D00000"
+# Of bars and points: a gain, a loss, and a value that is neither.
+_PLUS, _MINUS, _VALUE = "#1B6B93", "#B4530F", "#5B7FA6"
 _OTHER, _LEADER, _GRID = "#BDBDBD", "#DDDDDD", "#ECECEC"
 _INK, _QUIET = "#1A1A1A", "#595959"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -243,6 +245,90 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
         f"qrels version {found.qrels_version}{_left_grey(len(named), len(others), 'line')}"
     )
     return _spec(title, told, _WIDTH, _HEIGHT, layers, "; ".join(marks))
+
+
+def bars() -> Spec:
+    """Return the chart of bars of which pages choose the values: rows with `at, value, text`.
+
+    The parameters `low` and `high` are the ends of its axis; with `sign` 1 or -1, colours tell gains
+    from losses.
+    """
+    y = {
+        "field": "value", "type": "quantitative", "title": None,
+        "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False},
+    }  # fmt: skip
+    x = {"field": "at", "type": "ordinal", "axis": None, "scale": {"paddingInner": 0.15}}
+    tip = {"field": "text", "type": "nominal"}
+    colour = {
+        "condition": [
+            {"test": "sign * datum.value > 0", "value": _PLUS},
+            {"test": "sign * datum.value < 0", "value": _MINUS},
+        ],
+        "value": _VALUE,
+    }
+    whole = {"x": x, "y": {"value": 0}, "y2": {"value": {"expr": "height"}}, "tooltip": tip}
+    layers: list[Spec] = [
+        {
+            "name": "rows",
+            "mark": {"type": "bar", "minBandSize": 0.5},
+            "encoding": {"x": x, "y": y, "color": colour, "tooltip": tip},
+        },
+        {
+            "name": "zero",
+            "data": {"values": [{"value": 0}]},
+            "mark": {"type": "rule", "color": "#888888"},
+            "encoding": {"y": y},
+        },
+        # a bar of nothing is pointed at too
+        {"name": "hits", "mark": {"type": "bar", "opacity": 0}, "encoding": whole},
+    ]
+    return _chosen_by_pages(_WIDTH, 220, layers, sign=0)
+
+
+def scatter() -> Spec:
+    """Return the chart of points of which pages choose the values: rows with `x, y, text`.
+
+    The parameters `low` and `high` are the ends of both axes; points on the line are equal values.
+    """
+    scale = {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False}
+    x, y = ({"field": axis, "type": "quantitative", "scale": scale} for axis in "xy")
+    colour = {
+        "condition": [
+            {"test": "datum.y > datum.x", "value": _PLUS},
+            {"test": "datum.y < datum.x", "value": _MINUS},
+        ],
+        "value": _VALUE,
+    }
+    layers: list[Spec] = [
+        {
+            "name": "diagonal",
+            "data": {"values": [{}]},
+            "mark": {"type": "rule", "color": "#9A9A9A", "strokeDash": [4, 4]},
+            "encoding": {
+                "x": {"value": 0}, "x2": {"value": {"expr": "width"}},
+                "y": {"value": {"expr": "height"}}, "y2": {"value": 0},
+            },
+        },
+        {
+            "name": "rows",
+            "mark": {
+                "type": "point", "filled": True, "opacity": 1, "size": 60, "stroke": "white",
+                "strokeWidth": 1,
+            },
+            "encoding": {
+                "x": x, "y": y, "color": colour, "tooltip": {"field": "text", "type": "nominal"},
+            },
+        },
+    ]  # fmt: skip
+    return _chosen_by_pages(_SQUARE, _SQUARE, layers)
+
+
+def _chosen_by_pages(width: int, height: int, layers: Sequence[Spec], **params: float) -> Spec:
+    given = {"low": 0, "high": 1, **params}
+    return _spec("", "", width, height, layers) | {
+        "data": {"values": []},
+        "params": [{"name": name, "value": value} for name, value in given.items()],
+    }
 
 
 def _states(points: Sequence[Mapping[str, Any]], x: Spec, y: Spec) -> list[Spec]:
