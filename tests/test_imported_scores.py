@@ -192,6 +192,7 @@ max_drop = 0.1
 """
 
 
+@pytest.mark.slow
 def test_a_gate_of_imported_values(
     wh: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ def test_anova_by_hand(wh: Warehouse) -> None:
 
 
 @needs_cases
+@pytest.mark.slow
 def test_what_trec_eval_printed_is_what_is_computed(tmp_path: Path) -> None:
     suite = CASES / "trec_eval_suite"
     wh = Warehouse(tmp_path / "warehouse.duckdb")
