@@ -7,14 +7,17 @@ document; `pooled_` twins take the lists of all queries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import fsum, log, sqrt
+from math import ceil, fsum, log, sqrt
 
 from oracles import Docs, Grades, ratio
 
 Scores = Mapping[str, float]
 Lists = Iterable[tuple[Docs, Grades, Scores]]
 
-METRICS = ["RMSE", "MAE", "R2", "LogLoss", "LogLoss(rel=2)", "LogLoss(rel=0.5)"]
+METRICS = [
+    "RMSE", "MAE", "R2", "LogLoss", "LogLoss(rel=2)", "LogLoss(rel=0.5)",
+    "Brier", "Brier(rel=2)", "ECE", "ECE(bins=3)", "ECE(rel=2, bins=1)",
+]  # fmt: skip
 
 
 def pairs(lists: Lists) -> list[tuple[float, float]]:
@@ -64,3 +67,28 @@ def pooled_log_loss(lists: Lists, *, rel: float) -> float | None:
 
 def log_loss(docs: Docs, grades: Grades, *, rel: float, scores: Scores) -> float | None:
     return pooled_log_loss([(docs, grades, scores)], rel=rel)
+
+
+def pooled_brier(lists: Lists, *, rel: float) -> float | None:
+    if any(not 0 <= s <= 1 for s, _ in pairs(lists)):
+        return None
+    return mean([(s - (g >= rel)) ** 2 for s, g in pairs(lists)])
+
+
+def brier(docs: Docs, grades: Grades, *, rel: float, scores: Scores) -> float | None:
+    return pooled_brier([(docs, grades, scores)], rel=rel)
+
+
+def pooled_ece(lists: Lists, *, rel: float, bins: int) -> float | None:
+    lists = list(lists)
+    if any(not 0 <= s <= 1 for s, _ in pairs(lists)):
+        return None
+    of_bin: dict[int, list[tuple[float, bool]]] = {}
+    for s, g in pairs(lists):
+        of_bin.setdefault(max(ceil(s * bins), 1), []).append((s, g >= rel))
+    apart = [abs(fsum(s for s, _ in some) - sum(r for _, r in some)) for some in of_bin.values()]
+    return ratio(fsum(apart), len(pairs(lists)))
+
+
+def ece(docs: Docs, grades: Grades, *, rel: float, bins: int, scores: Scores) -> float | None:
+    return pooled_ece([(docs, grades, scores)], rel=rel, bins=bins)

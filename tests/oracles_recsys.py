@@ -35,6 +35,7 @@ METRICS = [
     "ILD(attribute=genre, distance=jaccard)@4", "ILD(attribute=genre, distance=hamming, alone=zero)@3",
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
+    "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
     "PositiveCoverage(rel=2)@3", "PositiveCoverage(universe=mapping)@20", "nDCG(best=k)@3",
@@ -337,7 +338,27 @@ def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute:
     return len(set().union(*(world.values(doc, attribute) for doc in docs[:cutoff]))) / cutoff
 
 
-# Metrics that use relevance, not only what is shown.
+def awrf(lists: Lists, world: World, *, rel: float, cutoff: int, attribute: str) -> float | None:
+    ((_, docs, grades),) = lists
+    exposure: Counter[str] = Counter()
+    target: Counter[str] = Counter()
+    weights = {doc: 1 / log2(max(rank, 2)) for rank, doc in enumerate(docs[:cutoff], 1)}
+    wanted = {doc: 1.0 for doc, grade in grades.items() if grade >= rel}
+    for counts, some in ((exposure, weights), (target, wanted)):
+        for doc, weight in some.items():
+            groups = world.values(doc, attribute)
+            for group in groups:
+                counts[group] += weight / len(groups)
+    if not exposure or not target:
+        return None
+    divergence = 0.0
+    for group in exposure.keys() | target.keys():
+        p, q = (counts[group] / counts.total() for counts in (exposure, target))
+        divergence += sum(x * log2(2 * x / (p + q)) for x in (p, q) if x) / 2
+    return 1 - divergence
+
+
+# Metrics that read the hits, not only what is shown.
 OF_RELEVANCE = {
     "Correct", "MCC", "PAP", "PSP", "PSR", "PSnDCG", "PartialAUC", "PositiveCoverage", "Rprec", "nDCG",
 }  # fmt: skip

@@ -80,8 +80,8 @@ def test_the_mean_over_datasets(projects: Warehouse, weights: object, expected: 
     assert math.isclose(value, expected, rel_tol=1e-15)
 
 
-# Demšar 2006, table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on each of 14 data sets. Of the two that
-# are printed as .975, the paper ranks the first one higher: the mean ranks are of values before rounding.
+# Demšar 2006, table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on each of 14 data sets. Of the two
+# values .975 the paper ranks the first one higher: its ranks are of values before rounding.
 AUC = """\
 .763 .768 .771 .798  .599 .591 .590 .569  .954 .971 .968 .967  .628 .661 .654 .657
 .882 .888 .886 .898  .936 .931 .916 .931  .661 .668 .609 .685  .583 .583 .563 .625
@@ -126,6 +126,7 @@ def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
         (1, 1.25, 1.5, pytest.approx(z), "one"),
         (2, 1.75, 0.5, pytest.approx(-z), "two"),
     ]
+    assert board.wins.fetchall() == [("one", "two", 1, 1, 0), ("two", "one", 0, 1, 1)]
     # squares of ranks: 1.5^2 twice, 1 and 4, less 2 * 2 * 1.5^2: 0.5; above: 4 * 2 * 0.25^2 = 0.5
     told = " ".join(board.notes)
     assert "chi-squared 1, 1 degrees of freedom, p = 0.317" in told

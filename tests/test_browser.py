@@ -16,16 +16,15 @@ from typing import Any
 import pytest
 from test_report import METRIC_KEYS, RUN_KEYS, RUNS, SCRIPT, Site, site  # noqa: F401
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
-)
-
 from warehouse.report.pages import contents
 from warehouse.report.pages.keys import keys
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
 from warehouse.warehouse import Warehouse
 
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
+)
 pytestmark = pytest.mark.slow
 
 ONE = f"runs/{RUN_KEYS[SCRIPT]}.html"
@@ -43,7 +42,7 @@ PAGES = {
     "rich/agreement.html#show=rbo_ext": "rank-biased overlap",
     "rich/judge-next.html": "Download as CSV",
     "rich/fusion.html": "Gain over it",
-    "rich/curves.html": "One line a run",
+    "rich/curves.html": "A line for each run",
     "metrics/index.html": "The catalogue",
     f"metrics/{METRIC_KEYS['RR']}.html": "create or replace temp",
     "reference/protocols.html": "trec_eval_9",
@@ -99,23 +98,28 @@ class Tab:
         raise AssertionError(f"{self.page.url}: the keys do not come to an end")
 
 
-# The element with the focus, by a number of its own, and what cannot be seen of it.
-FOCUSED = """() => {
+# The name of an element, with a number of its own.
+NAMED = """const all = [...document.querySelectorAll("*")];
+  const named = (it) =>
+    `${all.indexOf(it)} ${it.tagName} ${it.name ?? ""} ${it.textContent.trim().slice(0, 30)}`;"""
+# The element with the focus, and what cannot be seen of it.
+FOCUSED = f"""() => {{
   const it = document.activeElement;
   if (it === document.body || it === document.documentElement) return ["", ""];
-  const all = [...document.querySelectorAll("*")], style = getComputedStyle(it), box = it.getBoundingClientRect();
-  const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-  const line = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
-  return [`${all.indexOf(it)} ${it.tagName} ${it.name ?? ""} ${it.textContent.trim().slice(0, 30)}`,
-          !inside ? "outside of the window" : !line ? "no line around it" : ""];
-}"""
-# What can be used on a page, and has to be among the stops; of radio buttons one is.
-USABLE = """() => {
-  const all = [...document.querySelectorAll("*")];
-  return all.filter((it) => it.matches("a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary, [tabindex='0']")
-    && it.checkVisibility({ visibilityProperty: true }) && !it.closest("noscript"))
-    .map((it) => `${all.indexOf(it)} ${it.tagName} ${it.name ?? ""} ${it.textContent.trim().slice(0, 30)}`);
-}"""
+  {NAMED}
+  const style = getComputedStyle(it), box = it.getBoundingClientRect();
+  const isInside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  const hasLine = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  return [named(it), !isInside ? "outside of the window" : !hasLine ? "no line around it" : ""];
+}}"""
+# What can be used on a page, and has to be among the stops.
+USABLE = f"""() => {{
+  {NAMED}
+  const used = "a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary, "
+    + "[tabindex='0']";
+  return all.filter((it) => it.matches(used) && !it.closest("noscript")
+    && it.checkVisibility({{ visibilityProperty: true }})).map(named);
+}}"""
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +220,12 @@ def live(opened: Callable[..., Tab], served: Served) -> Tab:
 
 def test_every_page_is_drawn_from_files(files: Tab, site: Site) -> None:  # noqa: F811
     for path, wanted in PAGES.items():
-        files.open(path)
+        page = files.open(path)
+        if "data-chart" in site.pages[path.partition("#")[0]].source:
+            # points, bars or lines, drawn without a script or a style that the policy forbids
+            page.wait_for_selector(
+                "figure:visible svg :is(.mark-symbol, .mark-rect, .mark-line) path"
+            )
         assert wanted in files.text(), path
         assert "alert(1)" not in files.text().replace(SCRIPT, ""), path
         assert files.wrong == [], path
@@ -247,7 +256,8 @@ def test_every_page_is_drawn_from_a_server(live: Tab) -> None:
     page.press("#statement", "Control+Enter")
     page.wait_for_selector("#rows tbody tr")
     assert "rows in" in page.inner_text("#sql-status")
-    assert page.locator("figure[data-chart=sql] .hit").count() > 1
+    page.wait_for_selector("figure[data-chart=sql] .mark-rect path")
+    assert page.locator("figure[data-chart=sql] .mark-rect path").count() > 2
     assert live.wrong == []
 
 
@@ -297,7 +307,11 @@ def test_keys_alone_reach_everything(files: Tab, live: Tab) -> None:
             assert set(page.evaluate(USABLE)) <= set(stops), path
 
 
-def test_keys_alone_work_the_controls(files: Tab, live: Tab) -> None:
+def test_keys_alone_work_the_controls(
+    files: Tab,
+    live: Tab,
+    site: Site,  # noqa: F811
+) -> None:
     page = files.open("tiny/index.html")
     files.keys("Tab")
     assert page.locator(".skip").evaluate("it => it.getBoundingClientRect().left >= 0")
@@ -321,7 +335,27 @@ def test_keys_alone_work_the_controls(files: Tab, live: Tab) -> None:
     page.focus("select[name=metric]")
     files.keys("ArrowDown")
     assert f"metric={METRIC_KEYS['RR']}" in page.url
-    assert "RR of" in page.inner_text("#verdict")
+    page.wait_for_selector("#verdict:has-text('RR of')")
+    page.focus("select[name=add]")
+    for _ in RUNS:
+        files.keys("Tab", "Enter", "Shift+Tab", "ArrowDown")
+    rows = page.locator("#against tbody tr")
+    pairs = site.warehouse.compare("tiny", RUNS, "RR", all_pairs=True, judged=False)
+    base = page.locator("select[name=base] option:checked").inner_text()
+    differences = {row.run: row.difference for row in pairs if row.base == base}
+    differences |= {row.base: -row.difference for row in pairs if row.run == base}
+    assert {
+        row.locator("th").inner_text(): row.locator("td").nth(1).inner_text() for row in rows.all()
+    } == {run: f"{one:+.4f}" if one else "0.0000" for run, one in differences.items()}
+    address = page.url
+    files.open(address.removeprefix(files.origin))
+    assert rows.count() == 3
+    page.focus("#against button[aria-pressed=false]")
+    files.keys("Enter")
+    assert rows.count() == 3
+    page.focus("#against button[aria-label^=Remove]")
+    files.keys("Enter")
+    assert rows.count() == 2
     page.focus("button[name=swap]")
     runs = page.input_value("select[name=base]"), page.input_value("select[name=run]")
     files.keys("Enter")

@@ -45,7 +45,7 @@ def everything(wh: Warehouse) -> None:
     sides = wh.path.with_name("sides.prefs")
     sides.write_text("q g s a 1\nq g s b 0\n")
     wh.ingest_qrels("sides", sides, format="prefs")
-    wh.ingest_training("tiny", {"q0": {"a": 1, "b": 1}})
+    wh.ingest_training("tiny", {"q0": {"a": 1, "b": 1}, "q9": {}})
     kinds = {"a": {"kind": "x", "size": 3}, "b": {"kind": "y", "size": 4}}
     wh.ingest_attributes("tiny", kinds, of="docs", name="kinds")
     wh.ingest_text(

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 from projects import BEST, Folder, command
-from refusals import tells
+from refusals import expect_refusal, tells
 from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.analyze import regressions
@@ -715,6 +715,9 @@ def test_two_runs_in_one_night(night: Project) -> None:
         assert (code, tells(told, problem)) == (2, True)
     with pytest.raises(UsageError, match="say in a few words"):
         night.warehouse.accept("tiny", "bad", why=" ")
+    with expect_refusal("none.duckdb … warehouse init"):
+        Warehouse("none.duckdb").accept("tiny", "bad", why="a new index")
+    assert not Path("none.duckdb").exists()
     assert command("gates", "accept", "bad", "--why", "a new index") == (0, "", "accepted: bad\n")
     assert command("sync") == (0, "", "")
     (row, _) = [row for row in night.warehouse.gates() if row.run == "bad"]

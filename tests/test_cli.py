@@ -258,6 +258,7 @@ def test_every_example_runs_as_printed(
             "collect",
             "deciles make",
             "evaluate",
+            "export",
             "forget",
             "fuse",
             "gates accept",

@@ -1009,6 +1009,14 @@ def test_boards_that_have_no_intervals(four: Warehouse) -> None:
     rows = four.leaderboard("tiny", metrics="RR(aggregate=median)", ci=True).fetchall()
     assert [row[4] for row in rows] == [None, None]
     assert four.leaderboard("tiny", metrics="RR", top=1, ties=True).fetchall()[0][1] == 1
+    # Judged stands first, and the groups are by the first metric that says how good a run is
+    board = four.leaderboard("tiny", metrics="Judged@2 MaxRank", ties=True, alpha=0.1)
+    assert [(row.run, row.group, row.MaxRank) for row in board] == [
+        ("old", 1, 1.0), ("new", 2, 1.75),
+    ]  # fmt: skip
+    assert any(note.startswith("group: its first run by MaxRank") for note in board.notes)
+    with expect_refusal("Judged@2 … another metric"):
+        four.leaderboard("tiny", metrics="Judged@2", ties=True)
     four.ingest_qrels("other", FOUR)
     four.ingest_run("other", ranks(1, 1, 1, 1), name="old")
     four.evaluate(metrics="RR")

@@ -207,7 +207,7 @@ def boxes(spec: Mapping[str, Any]) -> list[tuple[str, tuple[float, float, float,
         for inner in item.get("items", ()):
             walk(inner)
 
-    walk(vl_convert.vegalite_to_scenegraph(spec, vl_version="5.21")["scenegraph"])
+    walk(vl_convert.vegalite_to_scenegraph(spec, vl_version=pictures.VEGA_LITE)["scenegraph"])
     return found
 
 
@@ -290,12 +290,17 @@ def test_a_gate_that_fired_is_in_the_history(wh: Warehouse) -> None:
 def test_times_have_dates() -> None:
     begin = int(BEGIN.timestamp() * 1000)
     hour = 3_600_000
-    for hours, ticks in ((0.0001, 1), (0.001, 4), (1, 3), (24, 5), (100, 5)):
+    for hours, ticks in ((0.0001, 1), (0.001, 4), (1, 3), (24, 5), (100, 5), (900, 4), (9000, 4)):
         axis = charts._dates(begin, begin + int(hours * hour))
         assert "%Y-%m-%d" in axis["labelExpr"]
-        assert len(axis["values"]) == ticks
+        assert len(axis["values"]) == ticks, hours
         assert len({at // 1000 for at in axis["values"]}) == ticks  # no label twice
-    assert charts._dates(begin, begin + 150 * hour)["format"] == "%Y-%m-%d"
+    # the first day that there is, and the last one
+    whole = charts._dates(-62_135_596_800_000, 253_402_300_799_000)["values"]
+    days = [dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=at) for at in whole]
+    assert [(day.year, day.month, day.day) for day in days] == [
+        (2000 * n, 1, 1) for n in range(1, 5)
+    ]
 
 
 def test_whole_numbers_have_whole_ticks() -> None:

@@ -58,9 +58,10 @@ def test_as_scikit_learn() -> None:
         "RMSE": metrics.root_mean_squared_error(true, predicted),
         "MAE": metrics.mean_absolute_error(true, predicted),
         "R2": metrics.r2_score(true, predicted),
+        "Brier": metrics.brier_score_loss([grade >= 1 for grade in true], predicted),
         "LogLoss": metrics.log_loss([grade >= 1 for grade in true], predicted),
     }
-    asked = "rmse mae rsquared logloss"
+    asked = "rmse mae rsquared brier_score_loss logloss"
     assert Warehouse.score(qrels, run, asked).means() == pytest.approx(names, rel=1e-12)
     assert [str(one) for one in parse("r2_score", "log_loss(rel=4)")] == ["R2", "LogLoss(rel=4)"]
 

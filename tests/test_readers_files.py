@@ -196,7 +196,9 @@ def test_directory(con, tmp_path):
 def test_unknown_format(con, tmp_path, name):
     path = tmp_path / "a"
     path.write_bytes(RUN)
-    with pytest.raises(UsageError, match="known: trec, csv, tsv, jsonl, parquet, ranx"):
+    with pytest.raises(
+        UsageError, match="known: trec, csv, tsv, jsonl, parquet, mteb, rank_eval, ranx"
+    ):
         readers.stage(con, path, "run", format=name)
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -186,6 +187,10 @@ def test_a_list_without_documents_is_an_answer(wh: Warehouse) -> None:
         assert scores.means() == pytest.approx({"RR": mean})
         none = Warehouse.score(qrels, {"q1": {}, "q2": {}}, ["RR", "nDCG@10"], protocol=protocol)
         assert none.means() == {"RR": 0.0, "nDCG@10": 0.0}
+    # a run without a query: with -c, trec_eval gives 0; without, it ends as no query counts, and
+    # pytrec_eval gives none
+    for protocol, value in (("default", 0.0), ("trec_eval_c", 0.0), ("trec_eval_9", None)):
+        assert Warehouse.score(qrels, {}, ["RR"], protocol=protocol).means() == {"RR": value}
     wh.ingest_qrels("d", qrels)
     wh.ingest_run("d", {"q1": run["q1"]}, name="one")
     loaded = wh.ingest_run("d", run, name="two")
@@ -204,6 +209,7 @@ def test_queries_without_a_document_are_told_of(con, way, tmp_path):
     for kind, told in (
         ("run", "answers them with nothing"),
         ("qrels", "judge one with relevance 0"),
+        ("training", "the size of the training set counts them"),
     ):
         given = {"q": {"a": 1}, "r": {}, "s": {}}
         path.write_text(json.dumps(given))
@@ -211,7 +217,33 @@ def test_queries_without_a_document_are_told_of(con, way, tmp_path):
             (warning,) = readers.stage(con, source, kind).warnings
             assert warning.startswith("2 queries without a document")
             assert warning.endswith(told)
-            assert len(rows(con)) == 1
+            assert len([row for row in rows(con) if row[1] is not None]) == 1
+
+
+def test_a_training_query_without_a_document_counts(wh: Warehouse, tmp_path: Path) -> None:
+    """MIUF@1 of a is -log2(1/4) = 2: one of four queries has it, and two have nothing."""
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    trained = {"1": {"a": 1}, "2": {"b": 1}, "3": {}, "4": {}}
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text(
+        "".join(
+            f"{json.dumps({'query_id': query, 'doc_id': list(docs)})}\n"
+            for query, docs in trained.items()
+        )
+    )
+    for source in (trained, lists):
+        scores = Warehouse.score(qrels, run, ["MIUF@1"], training=source)
+        assert scores.means() == {"MIUF@1": 2.0}
+    wh.ingest_qrels("d", qrels)
+    wh.ingest_run("d", run, name="r")
+    loaded = wh.ingest_training("d", trained)
+    assert (loaded.num_queries, loaded.num_rows) == (4, 2)
+    assert wh.ingest_training("d", lists).status == "unchanged"
+    wh.evaluate("d", metrics=["MIUF@1"])
+    assert [row["MIUF@1"] for row in wh.leaderboard("d", metrics=["MIUF@1"])] == [2.0]
+    assert wh.verify("d").is_good
+    fewer = {query: docs for query, docs in trained.items() if query != "4"}
+    assert wh.ingest_training("d", fewer, replace=True).status == "replaced"
 
 
 FRAME = {"query_id": ["q1", "q1", "q2"], "doc_id": [10, 9, 10], "score": [0.5, 0.25, 1.0]}

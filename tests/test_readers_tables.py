@@ -74,7 +74,7 @@ def test_ranks_that_leave_places_out_are_refused(con, put):
     """5 and 9 were read as 1 and 2, in silence."""
     names = "query_id,doc_id,rank\n"
     error = refused(con, put(f"{names}q,a,1\nq,b,2\nr,a,5\nr,b,9\ns,a,2\n", "a.csv"), "run")
-    assert "(columns={'score': 'rank'} lower_is_better=True)" in error.message
+    assert "(columns={'score': 'rank'} and lower_is_better=True)" in error.message
     assert error.problems == (
         (None, "query 'r': 2 documents with the ranks 5 to 9"),
         (None, "query 's': 1 document with the ranks 2 to 2"),
@@ -638,6 +638,6 @@ def test_carriage_returns_end_lines_too(con, put):
 
 def test_ranks_with_gaps_are_refused_with_a_way_out(con, put):
     path = put("query_id,doc_id,rank\nq,a,5\nq,b,9\n", "a.csv")
-    assert "columns={'score': 'rank'} lower_is_better=True" in str(refused(con, path, "run"))
+    assert "columns={'score': 'rank'} and lower_is_better=True" in str(refused(con, path, "run"))
     result = readers.stage(con, path, "run", columns={"score": "rank"})
     assert (result.rows, result.ranked_by, result.warnings) == (2, "score", ())

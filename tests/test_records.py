@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import namedtuple
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,3 +111,58 @@ def test_what_is_no_record(con):
     # several runs are still several
     board = Warehouse.score(QRELS, [RUN, HELD["named tuples"]], "RR").board().fetchall()
     assert board == [("run 1", 0.75), ("run 2", 0.75)]
+
+
+def test_columns_that_are_arrays(con):
+    """Flat, or one row for each query, of any library whose objects turn into arrays."""
+    np = pytest.importorskip("numpy")
+
+    class Tensor:
+        """What a library hands out that NumPy can read and that has no other method."""
+
+        def __init__(self, values: Any) -> None:
+            self.values = np.array(values)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return self.values
+
+    ids, scores = [["b", "a"], ["c", "x"]], [[0.9, 0.5], [0.25, 0.125]]
+    for held in (
+        {"query_id": ["q1", "q2"], "doc_id": np.array(ids), "score": Tensor(scores)},
+        {"user": np.array(["q1", "q2"]), "items": ids, "score": scores},
+    ):
+        readers.stage(con, held, "run")
+        assert rows(con) == [*STAGED, ("q2", "x", 0.125)]
+    readers.stage(con, {"doc_id": Tensor(ids), "score": Tensor(scores)}, "run")
+    assert [row[0] for row in rows(con)] == ["0", "0", "1", "1"]
+    flat = dict(
+        zip(["query_id", "doc_id", "score"], map(np.array, zip(*STAGED, strict=True)), strict=True)
+    )
+    assert Warehouse.score(QRELS, flat, "RR").means() == {"RR": 0.75}
+    assert Warehouse.score(Tensor([[0, 1]]), Tensor([[0.9, 0.5]]), "RR").means() == {"RR": 0.5}
+    with expect_refusal("not of one length: query_id 1, doc_id 2, score 2", InputError):
+        readers.stage(con, {**flat, "query_id": ["q1"], "doc_id": ids, "score": scores}, "run")
+    with expect_refusal("whole numbers", Exception):
+        readers.stage(con, Tensor([[1, 2]]), "run")
+    # a query may have the name of a column
+    readers.stage(con, {"doc_id": {"d": 1.0}}, "run")
+    assert rows(con) == [("doc_id", "d", 1.0)]
+
+
+@pytest.mark.slow
+def test_what_the_manual_lists_is_read():
+    """Each line of its table gives the same: 7 stands second for 0, and 5 first for 1."""
+    names: dict[str, Any] = {
+        "np": pytest.importorskip("numpy"),
+        "pd": pytest.importorskip("pandas"),
+    }
+    names["csr_matrix"] = pytest.importorskip("scipy.sparse").csr_matrix
+    names["Hit"] = namedtuple("Hit", ["query_id", "doc_id", "score"])
+    names["found"] = [("0", "3", 0.5), ("0", "7", 0.4), ("1", "5", 0.3)]
+    page = Path(__file__).parent.parent.joinpath("docs", "how-to", "python.md").read_text()
+    lines = re.findall(r"^\| .* \| `(run = .*)` \|$", page, re.MULTILINE)
+    assert len(lines) == 11
+    for line in lines:
+        exec(line, names)
+        found = Warehouse.score({"0": {"7": 1}, "1": {"5": 1}}, names["run"], "RR")
+        assert found.means() == {"RR": 0.75}, line

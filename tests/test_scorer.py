@@ -97,14 +97,18 @@ def test_what_is_refused() -> None:
 
 
 class Counting:
-    """A connection that counts what it executes."""
+    """A connection that counts the statements that it executes, each of a text with several."""
 
     def __init__(self, con: Any) -> None:
         self._con = con
         self.count = 0
 
+    def execute(self, query: Any, parameters: Any = None) -> Any:
+        several = self._con.extract_statements(query) if isinstance(query, str) else [query]
+        self.count += len(several)
+        return self._con.execute(query, parameters)
+
     def __getattr__(self, name: str) -> Any:
-        self.count += name == "execute"
         return getattr(self._con, name)
 
 
@@ -118,7 +122,7 @@ def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(database, "scratch", scratch)
     Warehouse.score(QRELS, RUNS["all queries judged"], METRICS)
-    assert made[0].count <= 54
+    assert made[0].count <= 64
     with Warehouse.scorer(QRELS, METRICS) as scorer:
         scorer(RUNS["all queries judged"])
         before = made[1].count

@@ -80,7 +80,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
 
 
 def test_a_disk_that_is_full_is_said(folder: Path) -> None:
-    with expect_refusal(str(folder), "No space left on device", "TMPDIR"), scratch_folder():
+    with expect_refusal(f"{folder} … No space left on device … TMPDIR"), scratch_folder():
         raise OSError(errno.ENOSPC, "No space left on device")
     assert list(folder.iterdir()) == []
     with pytest.raises(OSError, match="no such thing"), scratch_folder():

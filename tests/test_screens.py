@@ -25,6 +25,7 @@ COMMANDS = {
     "history": "history -m nDCG@10 --db {db}",
     "status": "status --db {db}",
     "compare": "compare bm25 tasb splade_pp_ed --db {db}",
+    "power": "compare bm25 tasb splade_pp_ed -m nDCG@10 --power --only pairs --db {db}",
 }
 # Of `runs`, the column with the folder of the package is not kept.
 KEPT = {"runs": 82}
@@ -57,7 +58,7 @@ def shown(
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_fits_the_terminal(shown, name: str, width: int) -> None:
     text = shown(COMMANDS[name], width)
-    sentences = re.compile("--wide shows everything|queries; two-sided")
+    sentences = re.compile("--wide shows everything|queries; two-sided|detectable: ")
     assert all(len(line) <= width for line in text.splitlines() if not sentences.search(line))
     kept = KEPT.get(name, 1000)
     text = "".join(line[:kept].rstrip() + "\n" for line in text.splitlines())

@@ -177,6 +177,7 @@ STUBS = SCOPE | {
     "all_documents": "doc_id varchar",
     "members": "doc_id varchar",
     "relevant_documents": "doc_id varchar",
+    "relevant_judgments": "query_id varchar, doc_id varchar",
     "all_rankings": "run_id integer, query_id varchar",
     "catalogue_size": "num_documents bigint",
     "examples": "query_id varchar, doc_id varchar",
@@ -379,7 +380,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     params = {"rel": 1, "cutoff": 3, "catalogue": None}
     for name in (
         "all_documents", "all_rankings", "members", "relevant_documents", "first_ranked",
-        "highest_relevance", "catalogue_size",
+        "highest_relevance", "catalogue_size", "relevant_judgments",
     ):  # fmt: skip
         seen[name] = Plan(rule).relation_sql(relations.get(name), params)[0]
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")

@@ -11,6 +11,7 @@ import pytest
 from tests.refusals import expect_refusal
 from warehouse.errors import ConflictError, InputError
 from warehouse.report.pages.keys import keys
+from warehouse.report.screens import Screen
 from warehouse.warehouse import Warehouse
 
 QUOTED = 'a "quote, and an é'
@@ -106,6 +107,10 @@ def test_texts_are_shown_and_left_out_of_replicas(tmp_path: Path, prepared, run)
     wh.ingest_text("tiny", {"1": {"text": "what is\na zebra"}}, of="queries", name="queries")
     wh.ingest_text("tiny", {"7": {"title": "Owls", "text": "Birds"}}, of="docs", name="pages")
     found = wh.queries("tiny", "one")
+    # where there is no room, the counts go before the text
+    screen = Screen(width=48)
+    assert "what is a zebra" in found.on(screen)
+    assert "retrieved" in screen.told()
     assert found.columns == [*bare, "text"]
     assert [row.text for row in found] == ["what is\na zebra", None]
     assert "what is a zebra" in str(found)

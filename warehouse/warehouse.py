@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
+    from warehouse.report.bundles import Exported
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
     from warehouse.report.query_process import Answer
@@ -851,6 +852,22 @@ class Warehouse:
             found = verify.verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
             return presentation.verified(found, None if sample is None else seed)
 
+    @staticmethod
+    def verify_bundle(
+        bundle: str | os.PathLike[str], data: str | os.PathLike[str] | None = None
+    ) -> Result:
+        """Compute the values of a bundle again from its files, and compare every bit.
+
+        `data` is the folder with its judgments and runs, if they were left out. Returns the values
+        that differ: `what, run, metric, query_id, stored, computed`. Attributes: `is_good`, false
+        also if a file of the bundle has changed, and `problems`. Raises InputError if it is no bundle.
+        See `export`.
+        """
+        from warehouse.report import bundles, presentation
+
+        found = bundles.verify(Path(bundle), None if data is None else Path(data))
+        return presentation.checked(found)
+
     # ----------------------------------------------------------------------------------- Look
 
     def leaderboard(
@@ -921,7 +938,8 @@ class Warehouse:
         mean of the ranks by `sort` in the datasets, how often the run is better than another in a
         dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
         their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
-        Nemenyi's critical difference at `alpha`. Source: Demšar 2006, Statistical comparisons of
+        Nemenyi's critical difference at `alpha`. The result has the table `wins`: `run, other, wins,
+        ties, losses`, in datasets. Source: Demšar 2006, Statistical comparisons of
         classifiers over multiple data sets.
 
         `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
@@ -1666,6 +1684,42 @@ class Warehouse:
             return replica.publish(
                 con, self.path, Path(path), with_text=with_text, storage_version=storage_version,
                 lock_timeout=timeout,
+            )  # fmt: skip
+
+    def export(
+        self,
+        target: str | os.PathLike[str],
+        dataset: str | None = None,
+        *,
+        metrics: Metrics = (),
+        protocol: str = protocols.DEFAULT,
+        with_data: bool = True,
+    ) -> Exported:
+        """Write a bundle into a new folder: a board, and all that is needed to compute it again.
+
+        It has the current values of the `metrics` (default: all that are stored), of all runs and
+        queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
+        ir_metadata, the judgments and runs (unless `with_data` is false), and an in-toto statement of
+        the digests of all files. Raises UsageError if the folder is there, or if a metric needs more
+        than judgments and runs.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> wh = Warehouse(folder + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="first")
+        >>> _ = wh.evaluate(metrics="AP RR")
+        >>> wh.export(folder + "/bundle", "tiny").num_values
+        2
+        >>> Warehouse.verify_bundle(folder + "/bundle").is_good
+        True
+        """
+        from warehouse.report import bundles
+
+        with self.file.read() as con:
+            return bundles.export(
+                con, Path(target), dataset, metrics, protocol,
+                with_data=with_data, lock_timeout=self.file.lock_timeout,
             )  # fmt: skip
 
     def push(self, lake: str | os.PathLike[str]) -> Mapping[str, int]:

@@ -161,7 +161,7 @@ create table store.training (
     source_sha256 varchar,
     format varchar not null,
     num_queries integer not null,  -- Number of training queries, such as users or instances.
-    num_examples bigint not null,  -- Number of rows in example.
+    num_examples bigint not null,  -- Number of rows in example that have a document.
     ingested_at timestamptz not null,
     program_version varchar not null,
     normalise varchar,
@@ -170,12 +170,13 @@ create table store.training (
     checksum ubigint
 );
 
-/* One row per training set, query and document: what a system was trained on, or what a user had seen before. */
+/* One row per training set, query and document: what a system was trained on, or what a user had seen before; one
+   without a document for each query that has none. */
 create table store.example (
     training_id integer not null,
     query_id varchar not null,  -- Id of the training query, such as a user or an instance.
-    doc_id varchar not null,  -- Id of the document, such as an item or a label.
-    relevance double not null  -- Grade of relevance; 1 and above is relevant.
+    doc_id varchar,  -- Id of the document, such as an item or a label. Null if the query has none.
+    relevance double  -- Grade of relevance; 1 and above is relevant. Null if the query has no document.
 );
 
 /* One row per version of a table of attributes of a dataset's documents or queries. Of each dataset, subject

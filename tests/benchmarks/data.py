@@ -40,6 +40,7 @@ WORKS = {
     # of each query's 156 candidates a run has 120
     "judged": Work(queries=6000, judged=156, depth=120),
     "many": Work(queries=200, judged=50, runs=100),
+    "queries": Work(queries=100_000, judged=2, depth=20, graded=False),
     "slices": Work(queries=10_000, judged=100, depth=200),
     "compare": Work(
         queries=7000, judged=2, depth=10, runs=50, graded=False, warehouse=stored.compared

@@ -290,6 +290,12 @@ BENCHMARKS = {
     "many": Benchmark(
         "100 runs of 200 queries with 1,000 documents each, 50 judged", _many, "many"
     ),
+    "queries": Benchmark(
+        "100,000 queries with 20 documents each (--scale 0.25, 0.5: trec_eval takes a time that grows "
+        "with the square of their number)",
+        _one,
+        "queries",
+    ),
     "objects-msmarco": Benchmark(
         "the work of msmarco on objects in memory; the time of the call", _objects(1), "msmarco"
     ),

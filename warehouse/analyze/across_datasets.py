@@ -24,7 +24,7 @@ WEIGHTS = {
     "queries": "weighted by judged queries",
 }
 BY = ("run", "system")
-_RANKS = "temp.main.dataset_rank"
+_RANKS, _VALUES = "temp.main.dataset_rank", "temp.main.dataset_value"
 
 
 def named_datasets(con: duckdb.DuckDBPyConnection, given: str | Iterable[str] | None) -> list[str]:
@@ -101,7 +101,14 @@ def of_datasets(
     notes += undefined_notes(con, relation, found, shown, protocol, by=by)
     named = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
     over_queries = put_together(found.values(), shown)
-    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes))
+    wins = None
+    if ranks:
+        sql = render(
+            "analyses/dataset_wins",
+            values=_VALUES, ranks=_RANKS, by=by, lower_is_better=better[first] == "lower",
+        )  # fmt: skip
+        wins = keep(con, sql, name="dataset_wins")
+    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes), wins=wins)
 
 
 def _put_ranks(
@@ -121,7 +128,7 @@ def _put_ranks(
     keep(con, values, scope, name="dataset_value")
     sql = render(
         "analyses/dataset_ranks",
-        values="temp.main.dataset_value",
+        values=_VALUES,
         lower_is_better=direction == "lower",
     )
     rows = records(keep(con, sql, name="dataset_rank"))

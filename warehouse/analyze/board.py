@@ -25,7 +25,8 @@ class Board:
     direction when it was last computed. `over_queries` says how the values of the queries were
     combined, `notes` are other sentences for people, `computed` names the metrics that are not
     stored, or not for every run, and `told` says what was computed and what is missing. `labels` has
-    the names that metrics were asked for by.
+    the names that metrics were asked for by. `wins` has, with ranks over several datasets, a row for
+    each ordered pair of runs: in how many of them the first is better, equal and worse.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -37,6 +38,7 @@ class Board:
     told: tuple[str, ...] = ()
     computed: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
+    wins: duckdb.DuckDBPyRelation | None = None
 
 
 @contextmanager

@@ -68,19 +68,33 @@ class Groups:
     note: str
 
 
+def tested(metrics: Sequence[str | None]) -> str:
+    """Return the first metric of a board by which runs can be told apart. Raises UsageError.
+
+    >>> tested([None, "Judged@10", "AP"])
+    'AP'
+    """
+    named = [name for name in metrics if name is not None]
+    found = next(filter(compare.is_hypothesis, named), None)
+    if found is None:
+        raise UsageError(
+            f"ties: {named[0]} says how much is judged, not how good a run is; name another metric too"
+        )
+    return found
+
+
 def groups(
     con: duckdb.DuckDBPyConnection,
     board: Board,
     protocol: Protocol,
-    metric: str | None,
+    metric: str,
     alpha: float,
 ) -> Groups:
     """Return the groups of a whole board: a best run, and those not significantly different from it.
 
-    All pairs of runs are tested by the metric, or by the first of the board, with Holm's correction.
+    All pairs of runs are tested by the metric that the board is sorted by, with Holm's correction.
     """
     how = compare.How(alpha=alpha)
-    metric = metric or next(iter(board.metrics))
     runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
     if len(runs) > MOST:
         raise UsageError(

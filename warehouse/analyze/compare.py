@@ -13,6 +13,7 @@ import duckdb
 from warehouse.analyze import ranked_lists, resampling, significance, stored_metrics
 from warehouse.analyze.resampling import Chance, Resampling
 from warehouse.errors import UsageError, check_at_least, check_word, listing
+from warehouse.metrics.notation import known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -201,6 +202,16 @@ class Hypothesis:
     metric: int
     base: int
     run: int
+
+
+def is_hypothesis(name: str) -> bool:
+    """Whether a metric says how good a run is. Judged says how much is known about its documents.
+
+    >>> is_hypothesis("AP"), is_hypothesis("Judged@10")
+    (True, False)
+    """
+    metric = known_metric(name)
+    return metric is None or metric.name != "Judged"
 
 
 def pairs_of(

@@ -20,6 +20,7 @@ from warehouse.analyze.compare import (
     How,
     current_runs,
     gather,
+    is_hypothesis,
     pairs_of,
 )
 from warehouse.analyze.compare import compare as compare_pairs
@@ -166,12 +167,8 @@ def _best_first(
 
 
 def _hypotheses(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the metrics to compare, and a note about those that are no hypothesis.
-
-    Judged says how much is known about the documents that a run ranks high, not how good it is.
-    """
-    metrics = {name: known_metric(name) for name in names}
-    judged = [name for name, metric in metrics.items() if metric and metric.name == "Judged"]
+    """Return the metrics to compare, and a note about those that are no hypothesis."""
+    judged = [name for name in names if not is_hypothesis(name)]
     if len(judged) == len(names) > 0:
         raise UsageError(
             f"{listing(judged)}: says how much is judged, not how good a run is, so it is not "

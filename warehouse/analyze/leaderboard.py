@@ -76,7 +76,10 @@ def leaderboard(
                 if ci or ties or ranks:
                     from warehouse.analyze import board_intervals, compare
                 # groups and ranks are those of the whole board, also if only its top is shown
-                groups = board_intervals.groups(con, make(), rules, order, alpha) if ties else None
+                groups = None
+                if ties:
+                    test = board_intervals.tested([order, *make().metrics])
+                    groups = board_intervals.groups(con, make(sort=test), rules, test, alpha)
                 ranked = None
                 if ranks:
                     how = compare.How(alpha=alpha, resamples=resamples, seed=seed)

@@ -56,14 +56,19 @@ def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
 
     `differs` holds ≠ for rules that are not the same in all of them.
     """
-    chosen = [rules.get(name) for name in dict.fromkeys(names)]
-    said = [_said(p) for p in chosen]
+    chosen = list(dict.fromkeys(names))
+    return relation([*_COLUMNS, *chosen], protocol_rules(chosen))
+
+
+def protocol_rules(names: Sequence[str]) -> list[list[str]]:
+    """Return the rows of `compare_protocols` for different names."""
+    said = [_said(rules.get(name)) for name in names]
     rows = []
     # the rules that every protocol has, then those for single metrics
     for rule in [*_RULES, *sorted({rule for one in said for rule in one} - set(_RULES))]:
         cells = [one.get(rule, "") for one in said]
         rows.append([rule, "≠" if len(set(cells)) > 1 else "", *cells])
-    return relation([*_COLUMNS, *(p.name for p in chosen)], rows)
+    return rows
 
 
 _COLUMNS = ("rule", "differs")

@@ -71,7 +71,8 @@ def compute(
             con.execute(
                 f"create or replace temp table {_POOLED} (evaluation_id integer, pooled double)"
             )
-        _weigh(con, work, pending)
+        if "weighted" in aggregates:
+            _weigh(con, work, pending)
         found: list[_Rows] = []
         for position, alike in enumerate(_same_rows(work, missing)):
             table = f"{_ROWS}_{position}"

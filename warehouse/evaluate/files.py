@@ -76,12 +76,18 @@ class Reading:
 
 @dataclass
 class Kept:
-    """What is kept from run to run: the tables of a plan that depend on what is judged alone.
+    """What is kept from run to run, where one is scored after another.
 
-    None says that what is judged is not in scope yet.
+    `tables` are those of a plan that depend on what is judged alone; None says that what is judged is
+    not in scope yet. `numbering` says how the runs in scope are numbered and read, if they are.
     """
 
     tables: frozenset[str] | None = None
+    numbering: tuple[object, ...] | None = None
+
+    def forget(self) -> None:
+        """Keep nothing, as after an error: what is in scope may be only a part."""
+        self.tables = self.numbering = None
 
 
 def score(
@@ -110,6 +116,7 @@ def read_truth(
     attributes: Sequence[object] = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
     iterations: bool = False,
@@ -128,6 +135,8 @@ def read_truth(
     scope.read_training(read_training)
     how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
+        if where is not None:
+            readers.refuse_where(where)
         if iterations:
             raise UsageError(f"{option('global')}: one set of documents has no iterations")
         shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
@@ -139,7 +148,9 @@ def read_truth(
         raise UsageError(
             f"{option('queries', None)} goes with {option('global')}, for judgments that name no query"
         )
-    read = readers.stage(con, qrels, kind, columns=columns, hashed=False, shared=True, **how)
+    read = readers.stage(
+        con, qrels, kind, columns=columns, where=where, hashed=False, shared=True, **how
+    )
     _, others = requirements.fitting(work, read.kind)
     if others:
         raise UsageError(requirements.unfit(read.source, others))
@@ -178,7 +189,7 @@ def score_runs(
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
                 first=batch.first, rows=sum(run.rows for run in batch.runs),
-                together=batch.together, lower_is_better=turned, is_kept=is_kept,
+                together=batch.together, lower_is_better=turned, is_kept=is_kept, kept=kept,
             )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
@@ -217,12 +228,14 @@ def put_in_scope(
     together: bool,
     lower_is_better: bool,
     is_kept: bool = False,
+    kept: Kept | None = None,
 ) -> list[Counts]:
     """Put the staged runs in scope, with all that their metrics read; return the counts of each.
 
     `runs` are their ids in rising order, and `rows` is the number of their predictions; a run may
     have none. The first one that is staged has the id `first`. Every metric is pending for each run.
-    If what is judged `is_kept`, it is in scope already.
+    If what is judged `is_kept`, it is in scope already. So are the run and what is pending if those
+    of the last call, which are `kept`, were numbered and read in the same way.
     """
     scope = Scope(con)
     if truth.queries is not None:
@@ -231,13 +244,20 @@ def put_in_scope(
     if not is_kept:
         num_rows = None if truth.queries is not None else truth.qrels.rows + rows
         scope.read_qrels(truth.qrels, truth.rows, num_rows)
-    scope.read_runs(runs, first=first, together=together, lower_is_better=lower_is_better)
+    numbering = (*runs, first, together, lower_is_better)
+    again = kept is not None and kept.numbering == numbering
+    scope.read_runs(
+        runs, first=first, together=together, lower_is_better=lower_is_better, again=again
+    )
     if hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:
         matched = hits.by_place(con, work.protocol, rows)
     scope.read_hits(matched)
-    make_pending(con, work)
+    if not again:
+        make_pending(con, work)
+    if kept is not None:
+        kept.numbering = numbering
     return [Counts(*row) for row in con.execute(render("statements/score_counts")).fetchall()]
 
 

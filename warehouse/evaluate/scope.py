@@ -114,15 +114,25 @@ that sorts as the ids do, or text if there are very many |
         return {"first": min(run_ids), "last": max(run_ids)}
 
     def read_runs(
-        self, runs: Sequence[int], *, first: int, together: bool, lower_is_better: bool
+        self,
+        runs: Sequence[int],
+        *,
+        first: int,
+        together: bool,
+        lower_is_better: bool,
+        again: bool = False,
     ) -> None:
         """Put the staged runs in scope, with empty tables for the values.
 
         `runs` are their ids; a run may have no prediction. The first one that is staged has the id
-        `first`.
+        `first`. If runs of the same ids were put in scope in the same way before, this is done
+        `again`: what they are, and what is pending for them, stays.
         """
-        self.runs(runs)
-        words = {"first": first, "together": together, "lower_is_better": lower_is_better}
+        if not again:
+            self.runs(runs)
+        words = {
+            "first": first, "together": together, "lower_is_better": lower_is_better, "again": again,
+        }  # fmt: skip
         self._con.execute(render("scope/read_runs", **words))
 
     def read_hits(self, matched: str) -> None:

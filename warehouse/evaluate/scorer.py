@@ -18,6 +18,7 @@ from warehouse.readers import batches
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.engine_errors import at_the_edge
+from warehouse.store.parsed import remembering
 
 
 class Scorer:
@@ -62,7 +63,7 @@ class Scorer:
         try:
             (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
         except BaseException:
-            self._kept.tables = None  # what is in scope may be only a part
+            self._kept.forget()
             raise
         relation = database.keep(con, self._sql, name=self._table)
         return Scores(
@@ -121,6 +122,7 @@ def scorer(
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     iterations: bool = False,
     training: object = None,
     memory_limit: str | None = None,
@@ -148,7 +150,7 @@ def scorer(
     return prepare(
         asked, qrels, lower_is_better=lower_is_better, qrels_format=qrels_format,
         run_format=run_format, columns=columns, attributes=attributes, relevance=relevance,
-        normalise=normalise, iterations=iterations, training=training,
+        normalise=normalise, where=where, iterations=iterations, training=training,
         resources=database.Resources(memory_limit, threads),
     )  # fmt: skip
 
@@ -164,6 +166,7 @@ def prepare(
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     iterations: bool = False,
     training: object = None,
     resources: database.Resources | None = None,
@@ -171,13 +174,13 @@ def prepare(
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
     columns_of = readers.columns_of(columns, of_qrels, "run")
-    con = database.scratch(resources or database.Resources())
+    con = remembering(database.scratch(resources or database.Resources()))
     try:
         truth = files.read_truth(
             con, qrels, asked.work,
             format=qrels_format, columns=columns_of[of_qrels], relevance=relevance,
-            attributes=batches.source_list(attributes), normalise=normalise, iterations=iterations,
-            training=training,
+            attributes=batches.source_list(attributes), normalise=normalise, where=where,
+            iterations=iterations, training=training,
         )  # fmt: skip
     except BaseException:
         con.close()

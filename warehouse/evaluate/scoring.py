@@ -134,6 +134,7 @@ def score(
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
+    where: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
     iterations: bool = False,
@@ -154,7 +155,8 @@ def score(
     `columns` maps our names of columns to those of the tables: query_id and doc_id to those of qrels and
     runs, relevance and iteration to those of qrels, score and rank to those of runs. Dicts and TREC
     files, which have none, pass them over. `relevance` is an SQL expression over the columns of the
-    qrels that gives the relevance, as in "rating >= 4".
+    qrels that gives the relevance, as in "rating >= 4", and `where` a condition over the columns of
+    their table that chooses its rows, as in "year >= 2020".
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
@@ -203,7 +205,7 @@ def score(
     truth = files.read_truth(
         con, qrels, work, format=qrels_format, columns=columns_of[of_qrels],
         attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
-        is_global=is_global, queries=queries, iterations=iterations, training=training,
+        where=where, is_global=is_global, queries=queries, iterations=iterations, training=training,
     )  # fmt: skip
     reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
     if several is not None and engine != "local":

@@ -89,7 +89,7 @@ def stage_qrels(
     """
     steps.check_name("dataset", dataset)
     if is_global and where is not None:
-        raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
+        readers.refuse_where(where)
     how: Any = {
         "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
     }  # fmt: skip

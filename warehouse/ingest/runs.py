@@ -158,6 +158,7 @@ def load_staged(
     refused.
     """
     named = {} if named is None else named
+    options = [_described(staged, said) for staged, said in zip(batch.runs, options, strict=True)]
     con = database.raw(connection)
     names: list[str] = []
     nameless: list[steps.Loaded | WarehouseError] = []
@@ -208,6 +209,19 @@ def load_staged(
             con.execute(sql, {"run_ids": ids})
             con.execute(render("ingest/rankings", **run_number), {"run_ids": ids})
     return done
+
+
+def _described(staged: readers.Staged, said: RunOptions) -> RunOptions:
+    """Complete what is said of a run by the header of its file; what is said takes precedence."""
+    about = staged.about
+    if about is None:
+        return said
+    return dataclasses.replace(
+        said,
+        system=said.system or about.system,
+        tags={**about.tags, **said.tags},
+        run_at=said.run_at if "time" in said.exact else about.run_at or said.run_at,
+    )
 
 
 def _check_namesake(name: str, source: str, named: dict[str, str]) -> None:

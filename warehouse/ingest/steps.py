@@ -82,11 +82,11 @@ def content(
 ) -> Content:
     """Return counts of the staged rows and a hash that does not depend on order or format.
 
-    `row_hash` is SQL of the hash of a row.
+    `row_hash` is SQL of the hash of a row. A row without a document is not counted.
     """
     num_rows, num_queries, total = con.execute(
         "with key as (select distinct query_id from staged) "
-        f"select count(*), (select count(*) from key), sum({row_hash}) from staged"
+        f"select count(doc_id), (select count(*) from key), sum({row_hash}) from staged"
     ).fetchall()[0]
     return Content.of(dataset, num_rows, num_queries, total, suffix)
 

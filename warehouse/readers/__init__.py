@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from warehouse.config import limits
-from warehouse.errors import EmptyError
+from warehouse.errors import EmptyError, UsageError, option
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
@@ -76,7 +76,8 @@ def stage(
       `(query_id, doc_id, relevance double, iteration varchar)`
     - preferences: `(query_id, judgment_group, judgment_subgroup, doc_id, level double)`; qrels whose
       format is prefs are these
-    - training: `(query_id, doc_id, relevance double)`, 1 in a table without that column
+    - training: `(query_id, doc_id, relevance double)`, 1 in a table without that column; a query that
+      is there without a document has one row without these
 
     Raises InputError, with the first ten problems and their lines, when the source cannot be taken
     as it is, and UsageError for an unknown format or column of ours; then no `staged` is left.
@@ -112,6 +113,8 @@ def stage(
                 map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
                 _normalise(con, staged, normalise)
+            if wanted == "training":
+                checks.add_untrained(con)
         return replace(staged, normalise=normalise, relevance=relevance, where=where)
     except BaseException as error:
         with staging.suppress_errors():
@@ -119,6 +122,11 @@ def stage(
         if empty and wanted == "run" and isinstance(error, EmptyError):
             return _stage_nothing(con, error.source, given)
         raise
+
+
+def refuse_where(where: str) -> NoReturn:
+    """Refuse a condition for one set of documents, which are judged for all queries."""
+    raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
 
 
 def clear(con: Connection) -> None:
@@ -166,14 +174,15 @@ def _stage(
         raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
     warnings = reading.warnings
+    columns = staging.types_of(con)
     if kind == "run":
         if reading.ranked_by == "rank":
             checks.refuse_gaps(con, name)
-        ranks = "rank" in staging.types_of(con) and mapping.get("score") != "rank"
+        ranks = "rank" in columns and mapping.get("score") != "rank"
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
         warnings = (*found.get(0, ()), *warnings)
         checks.add_empty(con)
-    checks.drop_service_columns(con, kind)
+    checks.drop_service_columns(con, kind, columns)
     return Staged(
         kind=kind,
         source=name,
@@ -183,6 +192,7 @@ def _stage(
         ranked_by=reading.ranked_by if kind == "run" else None,
         tag=reading.tag,
         warnings=warnings,
+        about=reading.about,
     )
 
 

@@ -196,7 +196,8 @@ def _stage_together(
         readings = _read_together(con, files, format, mapping)
         if readings is None:
             return None
-        ranks = "rank" in staging.types_of(con)
+        columns = staging.types_of(con)
+        ranks = "rank" in columns
         ranked_by = readings[0].ranked_by
         if ranked_by == "rank" and checks.any_gap(con):
             return None
@@ -208,7 +209,7 @@ def _stage_together(
     )
     if len(sizes) < len(files) or max(sizes.values()) > limits.current().rows:
         return None  # one has no line, or too many: reading it alone says so
-    checks.drop_service_columns(con, "run")
+    checks.drop_service_columns(con, "run", columns)
     return tuple(
         Staged(
             kind="run",

@@ -261,6 +261,15 @@ def add_empty(con: Connection) -> None:
         )
 
 
+def add_untrained(con: Connection) -> None:
+    """Add a row for each query of a training set that is there without a document: they count."""
+    if any_empty(con):
+        con.execute(
+            "insert into staged by name "
+            "select distinct query_id from staged_empty anti join staged using (query_id)"
+        ).fetchall()
+
+
 def walk_staged(con: Connection, *, ranks: bool, lowest_first: bool) -> None:
     """Make the table `list_step` in one walk down the staged lists, checking `ranks` on request.
 
@@ -363,13 +372,13 @@ def refuse_gaps(con: Connection, source: str) -> None:
         source, places, total,
         opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
         "give every place its document, or, if only the order counts, read the ranks as scores "
-        f"({option('column', ('score', 'rank'))} {option('lower-is-better')})",
+        f"({option('column', ('score', 'rank'))} and {option('lower-is-better')})",
     )  # fmt: skip
 
 
-def drop_service_columns(con: Connection, kind: Kind) -> None:
-    """Keep only the columns of the contract; dropping a column moves no data."""
+def drop_service_columns(con: Connection, kind: Kind, columns: Iterable[str]) -> None:
+    """Keep only those `columns` that are of the contract; dropping a column moves no data."""
     names = (*_SERVICE_COLUMNS, "iteration") if kind == "training" else _SERVICE_COLUMNS
-    for name in types_of(con):
+    for name in columns:
         if name in names:
             con.execute(f"alter table staged drop column {name}")

@@ -19,6 +19,8 @@ from warehouse.readers.lines import is_comment
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+    from warehouse.readers.ir_metadata import Description
+
 
 class Confidence(IntEnum):
     """How sure a format is that a file is its own; of two that are equally sure, the first one wins."""
@@ -63,13 +65,14 @@ class Head:
 class Reading:
     """What a format says of a source that it has read into the table `staged`.
 
-    `ranked_by` says what the scores of a run are, `tag` is its TREC tag, and `warnings` are about the
-    source as a whole.
+    `ranked_by` says what the scores of a run are, `tag` is its TREC tag, `warnings` are about the
+    source as a whole, and `about` is what its header says of it.
     """
 
     ranked_by: Ranking = "score"
     tag: str | None = None
     warnings: tuple[str, ...] = ()
+    about: Description | None = None
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from warehouse.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from warehouse.readers.ir_metadata import Description
 
 # What the rows of a source are. "iterations" are qrels with one judgment per iteration of a
 # document.
@@ -83,7 +86,7 @@ class Staged:
     holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
     of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
     expression that made the document ids, `relevance` that which made the grades, `where` the condition
-    that chose the rows.
+    that chose the rows; `about` is what the header of a run says of it.
     """
 
     kind: Kind
@@ -97,6 +100,7 @@ class Staged:
     normalise: str | None = None
     relevance: str | None = None
     where: str | None = None
+    about: Description | None = None
 
 
 def canonical_kind(kind: str) -> Kind:

@@ -67,13 +67,27 @@ class BadLines:
 
 
 def insert_lines(
-    con: Connection, file: LocalFile, template: str, *, single_blanks: bool = True, **values: Any
+    con: Connection,
+    file: LocalFile,
+    template: str,
+    *,
+    single_blanks: bool = True,
+    skipped: int = 0,
+    **values: Any,
 ) -> BadLines:
-    """Run a template that inserts lines for each block; return the lines that are not text."""
+    """Run a template that inserts lines for each block; return the lines that are not text.
+
+    The first ones are `skipped`.
+    """
     bad = BadLines()
     sql = render(template, **values)
     for block in blocks(file, bad, single_blanks=single_blanks):
-        con.execute(sql, {"text": block.text, "first": block.first}).fetchall()
+        text = block.text
+        if block.first <= skipped:
+            lines = text.split("\n")
+            gone = min(len(lines) - 1, skipped - block.first + 1)
+            text = "\n" * gone + "\n".join(lines[gone:])
+        con.execute(sql, {"text": text, "first": block.first}).fetchall()
     return bad
 
 

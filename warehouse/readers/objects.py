@@ -135,15 +135,18 @@ def _register(con: Connection, table: Any) -> Iterator[str]:
     with _reading_errors(table):
         table = _copy_if_reversed(table)
         con.register(_VIEW, table)
+    holds_objects = False
     try:
         with _reading_errors(table):
-            if _holds_objects(con, table):
+            holds_objects = _holds_objects(con, table)
+            if holds_objects:
                 # a later object of another type would be cast to that of the sample: 1.25 to 1
                 con.execute(f"set pandas_analyze_sample = {len(table)}")
         yield _VIEW
     finally:
         with suppress_errors():
-            con.execute("reset pandas_analyze_sample")
+            if holds_objects:
+                con.execute("reset pandas_analyze_sample")
             con.unregister(_VIEW)
 
 

@@ -29,7 +29,7 @@ from warehouse.readers.jsonl import TOO_DEEP, fill_from_json, is_deep
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import LIMIT, refuse_if_not_text
 from warehouse.readers.objects import relation_of
-from warehouse.readers.records import Records, hits_of, joined_splits
+from warehouse.readers.records import Records, columns_of_arrays, hits_of, joined_splits
 from warehouse.sql_text.quoting import literal
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -95,7 +95,7 @@ class NestedJson(FileFormat):
             # Python's own depth differs by version
             if is_deep(given):
                 raise InputError(f"{source.source}: {TOO_DEEP}")
-            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=_without_repetition)
+            value = json.loads(given.decode("utf-8-sig"), object_pairs_hook=without_repetition)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InputError(f"{source.source}: not JSON: {error}") from None
         except ValueError as error:
@@ -125,6 +125,9 @@ class Dict(ObjectFormat):
     def read(self, con: Connection, source: Any, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it through Arrow if that is there, else as JSON; lists of hits as records."""
         name = self.source_name(source)
+        columns = columns_of_arrays(name, source, kind, mapping)
+        if columns is not None:
+            return Records().read(con, columns, kind, mapping)
         hits = hits_of(source)
         if hits is not None:
             return Records().read(con, hits, kind, mapping)
@@ -200,16 +203,16 @@ def _load(file: LocalFile) -> dict[str, Any] | None:
     """
     try:
         with Path(file.path).open(encoding="utf-8-sig") as handle:
-            value = json.load(handle, object_pairs_hook=_without_repetition)
+            value = json.load(handle, object_pairs_hook=without_repetition)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object from JSON pairs; a ValueError names a repeated key.
 
-    >>> _without_repetition([("d1", 1), ("d2", 2)])
+    >>> without_repetition([("d1", 1), ("d2", 2)])
     {'d1': 1, 'd2': 2}
     """
     value = dict(pairs)
@@ -267,8 +270,9 @@ def _read_parts(con: Connection, source: str, kind: Kind, parts: Iterable[_Part]
     told = {
         "run": f"{what}: the run answers {'it' if empty == 1 else 'them'} with nothing",
         "qrels": f"{what} passed over: to count them, judge one with relevance 0",
+        "training": f"{what}: the size of the training set counts {'it' if empty == 1 else 'them'}",
     }
-    return Reading(warnings=(told.get(kind, f"{what} passed over"),))
+    return Reading(warnings=(told.get(kind, told["qrels"]),))
 
 
 def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[str, str]) -> int:

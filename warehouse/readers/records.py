@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import reshaped
+from warehouse.readers.columns import candidates
 from warehouse.readers.formats import ObjectFormat, Reading, Table
 from warehouse.readers.jsonl import fill_from_json
 from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.objects import is_table
 from warehouse.store.scratch_folders import scratch_folder
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Records(ObjectFormat):
 
     def read(self, con: Connection, source: Any, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the fields as columns."""
-        if kind == "run" and hasattr(source, "ndim") and "int" in str(source.dtype):
+        if kind == "run" and _is_matrix(source) and "int" in str(_as_array(source).dtype):
             raise UsageError(
                 f"{self.source_name(source)}: whole numbers may be scores or ids: give scores as real "
                 "numbers, and ids as lists in a column of a frame"
@@ -107,6 +109,63 @@ def hits_of(given: Mapping[Any, Any]) -> list[Record] | None:
     return [{**hit, "query_id": query} for query, several in given.items() for hit in several]
 
 
+def columns_of_arrays(
+    name: str, given: Mapping[Any, Any], kind: Kind, mapping: ColumnNames
+) -> list[Record] | None:
+    """Return the records of a mapping of columns, of which one has the documents; None for others.
+
+    A column is a list or an array. With two dimensions, each row belongs to one query; without a
+    column of queries, its place from 0 is the query's id. `name` is that of the source in messages.
+
+    >>> columns_of_arrays("<dict>", {"doc_id": [["a", "b"]], "score": [[0.5, 0.25]]}, "run", {})
+    [{'doc_id': ['a', 'b'], 'score': [0.5, 0.25], 'query_id': 0}]
+    """
+
+    def column(ours: str) -> str | None:
+        """Return the name of a column of ours."""
+        names = [key for key in given if isinstance(key, str)]
+        named = mapping.get(ours, ours)
+        return named if named in given else next(iter(candidates(kind, ours, names)), None)
+
+    if any(isinstance(one, Mapping | str) for one in given.values()):
+        return None
+    documents = column("doc_id")
+    if documents is None:
+        return None
+    lists = {key: _as_list(one) for key, one in given.items()}
+    if any(one is None or (one and isinstance(one[0], Mapping)) for one in lists.values()):
+        return None
+    columns = {key: one for key, one in lists.items() if one is not None}
+    lengths = {key: len(one) for key, one in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{key} {length:,}" for key, length in lengths.items())
+        raise InputError(f"{name}: its columns are not of one length: {told}")
+    if column("query_id") is None and columns[documents] and _is_list(columns[documents][0]):
+        columns["query_id"] = list(range(len(columns[documents])))
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _as_list(one: Any) -> list[Any] | None:
+    """Return a list, a tuple or an array as a list, None for others."""
+    if _is_list(one):
+        return list(one)
+    array = _as_array(one)
+    return array.tolist() if getattr(array, "ndim", 0) and hasattr(array, "tolist") else None
+
+
+def _is_list(one: object) -> bool:
+    return isinstance(one, list | tuple)
+
+
+def _as_array(one: Any) -> Any:
+    """Return an array of another library as one of NumPy; what has a method `tolist` as it is."""
+    if hasattr(one, "tolist") or not hasattr(one, "__array__") or is_table(one):
+        return one
+    import numpy as np
+
+    return np.asarray(one)
+
+
 def joined_splits(source: str, given: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return the queries of {split: {query: {document: value}}}; other mappings as they are.
 
@@ -133,8 +192,10 @@ def joined_splits(source: str, given: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 def _is_matrix(source: object) -> bool:
     """Whether an object is an array of rows and columns; frames are none."""
-    is_array = hasattr(source, "tolist") and getattr(source, "ndim", 0) == 2
-    return hasattr(source, "tocoo") or is_array
+    if hasattr(source, "tocoo"):
+        return True
+    array = _as_array(source)
+    return hasattr(array, "tolist") and getattr(array, "ndim", 0) == 2
 
 
 def _cells(matrix: Any) -> Iterator[tuple[int, int, Any]]:
@@ -143,7 +204,7 @@ def _cells(matrix: Any) -> Iterator[tuple[int, int, Any]]:
         sparse = matrix.tocoo()
         yield from zip(sparse.row.tolist(), sparse.col.tolist(), sparse.data.tolist(), strict=True)
         return
-    for row, values in enumerate(matrix.tolist()):
+    for row, values in enumerate(_as_array(matrix).tolist()):
         for column, value in enumerate(values):
             yield row, column, value
 

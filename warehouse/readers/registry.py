@@ -20,10 +20,12 @@ from warehouse.readers.ranx import Dict, NestedJson
 from warehouse.readers.records import Records
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
+from warehouse.readers.wrapped_json import Mteb, RankEval
 
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
-    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), NestedJson(), Preferences(), Text(),
+    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Mteb(), RankEval(), NestedJson(), Preferences(),
+    Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [ir_datasets.IrDatasets(), Dict(), Records(), TableObject()]
@@ -46,7 +48,7 @@ def names(contents: Contents) -> list[str]:
     """Return the names of the formats of files that can hold some contents.
 
     >>> names("run")
-    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'ranx']
+    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'mteb', 'rank_eval', 'ranx']
     """
     return [format.name for format in FORMATS if contents in format.contents]
 

@@ -60,7 +60,8 @@ def opened(named: str) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise InputError(f"{named}: no such file") from None
     except Exception as error:  # each library has its own
-        raise InputError(f"{named}: cannot be read: {first_line(error)}") from error
+        reason = getattr(error, "reason", None) or error  # urllib wraps what happened
+        raise InputError(f"{named}: cannot be read: {first_line(reason)}") from error
 
 
 def _stream(named: str) -> BinaryIO:

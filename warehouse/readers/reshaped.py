@@ -171,15 +171,17 @@ def _unnest(
     lists_are = "1 empty list" if empty == 1 else f"{empty:,} empty lists"
     if kind == "run":
         return (f"{lists_are}: the run answers these queries with nothing",)
+    if kind == "training":
+        return (f"{lists_are}: the size of the training set counts these queries",)
     return (f"{lists_are}: without a document, a query is not in the {kind}",)
 
 
 def _take_empty(con: Connection, query: str, documents: str, kind: Kind) -> int:
-    """Count the empty lists; the queries of those of a run go into `staged_empty`."""
+    """Count the empty lists; the queries of those that count go into `staged_empty`."""
     con.execute("create temp table if not exists staged_empty (query_id varchar)")
     is_empty = f"coalesce(len({ident(documents)}), 0) = 0"
     chosen = f"select cast({ident(query)} as varchar) as query_id from staged_kept where {is_empty}"
-    if kind == "run":
+    if kind in ("run", "training"):
         con.execute(f"insert into staged_empty {chosen}").fetchall()
     return int(con.execute(f"select count(*) from ({chosen})").fetchall()[0][0])
 

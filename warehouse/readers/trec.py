@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, counted, option
-from warehouse.readers import checks, staging
+from warehouse.readers import checks, ir_metadata, staging
 from warehouse.readers.files import LocalFile, TextTraits
 from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
@@ -51,6 +51,10 @@ class Trec(FileFormat):
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it with the CSV reader if that is safe and finds no fault, else line by line."""
         warnings: tuple[str, ...] = ()
+        if kind == "run" and (header := ir_metadata.header(source)) is not None:
+            warnings = _read_lines(con, source, kind, skipped=header.num_lines)
+            told = (*header.warnings, *warnings)
+            return Reading(tag=_tag(source), warnings=told, about=header.about)
         if not (_is_regular(source.traits) and _read_columns(con, [source], kind)):
             warnings = _read_lines(con, source, kind)
         return Reading(tag=_tag(source) if kind == "run" else None, warnings=warnings)
@@ -58,6 +62,8 @@ class Trec(FileFormat):
     def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
         """Return the delimiter and the line ends of a regular file."""
         traits = file.traits
+        if ir_metadata.has_header(file):
+            return None
         return None if mapping or not _is_regular(traits) else (traits.has_tab, traits.has_return)
 
     def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
@@ -140,12 +146,15 @@ def _read_columns(
     return False
 
 
-def _read_lines(con: Connection, file: LocalFile, kind: Kind) -> tuple[str, ...]:
+def _read_lines(
+    con: Connection, file: LocalFile, kind: Kind, *, skipped: int = 0
+) -> tuple[str, ...]:
     """Read whole lines, with runs of blanks as one; report all problems with line numbers."""
     staging.run(con, "ingest/staged_lines", kind=kind)
     bad = insert_lines(
-        con, file, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
-    )
+        con, file, "ingest/field_lines",
+        skipped=skipped, kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind],
+    )  # fmt: skip
     checks.check_staged(
         con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
     )

@@ -35,6 +35,8 @@ MARKERS = (
     "cross", "M-1.1,-1.2L1.1,-1.2L-1.1,1.2L1.1,1.2Z",
 )  # fmt: skip
 RED = "#D00000"
+# Of bars and points: a gain, a loss, and a value that is neither.
+_PLUS, _MINUS, _VALUE = "#1B6B93", "#B4530F", "#5B7FA6"
 _OTHER, _LEADER, _GRID = "#BDBDBD", "#DDDDDD", "#ECECEC"
 _INK, _QUIET = "#1A1A1A", "#595959"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -49,7 +51,14 @@ _NARROW = dict.fromkeys("ijl|'", 0.23) | dict.fromkeys(" ftI.,:;!/()[]-`", 0.31)
 _BROAD = dict.fromkeys("mwMW@%…", 0.9)
 _DAY = 86_400
 # Seconds between two times on an axis.
-_STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200, _DAY)
+_STEPS = (
+    1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200,
+    _DAY, 2 * _DAY, 5 * _DAY, 10 * _DAY,
+)  # fmt: skip
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 24_000)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+# From the epoch, the days that Python knows.
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 # Left, top, right and bottom, in pixels.
 _Box = tuple[float, float, float, float]
 
@@ -81,8 +90,8 @@ def curve(trace: Trace) -> Spec:
         # the first of a few marked points is another one on each line
         every = max(1, len(points) // 6)
         marked = rows if len(rows) <= 12 else rows[len(named) * every // len(best) :: every]
-        text = label(run) + _known(trace, run, rows)
-        named.append(_Line(text, points, _points(trace, run, marked, is_line=False)))
+        shown = label(run) + _known(trace, run, rows)
+        named.append(_Line(shown, points, _points(trace, run, marked, is_line=False)))
     return _curve_spec(trace, named, others)
 
 
@@ -90,7 +99,7 @@ def _points(
     trace: Trace, run: str, rows: Sequence[Sequence[Any]], *, is_line: bool = True
 ) -> list[dict[str, Any]]:
     """Return the points of rows; a line whose steps come before its points begins on the left."""
-    points = [{"x": x, "y": y, "run": label(run)} for x, y, *_ in rows]
+    points = [{"x": x, "y": y, "run": text(run)} for x, y, *_ in rows]
     if is_line and trace.curve.joined == "steps_before":
         points.insert(0, points[0] | {"x": trace.curve.x.range[0]})
     return points
@@ -168,9 +177,9 @@ def history(found: Timeline) -> Spec:
     by_series: dict[tuple[bool, str], list[Mapping[str, Any]]] = {}
     for at, run, version, system, value, best, is_record, _ in rows:
         point = {
-            "x": int(at.timestamp() * 1000), "y": value, "run": label(run), "best": best,
+            "x": int(at.timestamp() * 1000), "y": value, "run": text(run), "best": best,
             "time": at.astimezone(dt.UTC).isoformat(" ", "seconds"),
-            "series": label(system or run),
+            "series": text(system or run),
             "is_record": is_record, "is_red": (run, version) in found.red,
         }  # fmt: skip
         by_series.setdefault((system is None, system or run), []).append(point)
@@ -180,8 +189,8 @@ def history(found: Timeline) -> Spec:
         return max(sign * float(point["y"]) for point in points)
 
     ranked = sorted(by_series.values(), key=goodness, reverse=True)
-    named = [_Line(points[0]["series"], points, points) for points in ranked[:MOST_NAMED]]
-    others = [_Line(points[0]["series"], points, points) for points in ranked[MOST_NAMED:]]
+    named = [_Line(label(points[0]["series"]), points, points) for points in ranked[:MOST_NAMED]]
+    others = [_Line(label(points[0]["series"]), points, points) for points in ranked[MOST_NAMED:]]
     return _history_spec(found, named, others)
 
 
@@ -199,9 +208,8 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
     metric = known_metric(found.metric)
     is_whole = metric is not None and metric.is_count
     x = {
-        "field": "x", "type": "temporal", "title": "time of the run (UTC)",
-        "scale": {"type": "utc", "domain": times, "nice": False},
-        "axis": _dates(*times),
+        "field": "x", "type": "quantitative", "title": "time of the run (UTC)",
+        "scale": {"domain": times, "nice": False, "zero": False}, "axis": _dates(*times),
     }  # fmt: skip
     name = visible(found.labels.get(found.metric, found.metric))
     y = {
@@ -211,9 +219,11 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
     layers: list[Spec] = []
     has_records = any(point["is_record"] for point in every)
     if has_records and len(every) > 1:
+        steps = [*(point for point in every if point["is_record"]), every[-1]]
         layers.append(
             {
-                "data": {"values": [{"x": point["x"], "y": point["best"]} for point in every]},
+                "name": "best",
+                "data": {"values": [{"x": point["x"], "y": point["best"]} for point in steps]},
                 "mark": {
                     "type": "line", "interpolate": "step-after", "color": "#8C8C8C",
                     "strokeWidth": 1, "strokeDash": [1, 2],
@@ -237,12 +247,97 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
     return _spec(title, told, _WIDTH, _HEIGHT, layers, "; ".join(marks))
 
 
+def bars() -> Spec:
+    """Return the chart of bars of which pages choose the values: rows with `at, value, text`.
+
+    The parameters `low` and `high` are the ends of its axis; with `sign` 1 or -1, colours tell gains
+    from losses.
+    """
+    y = {
+        "field": "value", "type": "quantitative", "title": None,
+        "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False},
+    }  # fmt: skip
+    x = {"field": "at", "type": "ordinal", "axis": None, "scale": {"paddingInner": 0.15}}
+    tip = {"field": "text", "type": "nominal"}
+    colour = {
+        "condition": [
+            {"test": "sign * datum.value > 0", "value": _PLUS},
+            {"test": "sign * datum.value < 0", "value": _MINUS},
+        ],
+        "value": _VALUE,
+    }
+    whole = {"x": x, "y": {"value": 0}, "y2": {"value": {"expr": "height"}}, "tooltip": tip}
+    layers: list[Spec] = [
+        {
+            "name": "rows",
+            "mark": {"type": "bar", "minBandSize": 0.5},
+            "encoding": {"x": x, "y": y, "color": colour, "tooltip": tip},
+        },
+        {
+            "name": "zero",
+            "data": {"values": [{"value": 0}]},
+            "mark": {"type": "rule", "color": "#888888"},
+            "encoding": {"y": y},
+        },
+        # a bar of nothing is pointed at too
+        {"name": "hits", "mark": {"type": "bar", "opacity": 0}, "encoding": whole},
+    ]
+    return _chosen_by_pages(_WIDTH, 220, layers, sign=0)
+
+
+def scatter() -> Spec:
+    """Return the chart of points of which pages choose the values: rows with `x, y, text`.
+
+    The parameters `low` and `high` are the ends of both axes; points on the line are equal values.
+    """
+    scale = {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False}
+    x, y = ({"field": axis, "type": "quantitative", "scale": scale} for axis in "xy")
+    colour = {
+        "condition": [
+            {"test": "datum.y > datum.x", "value": _PLUS},
+            {"test": "datum.y < datum.x", "value": _MINUS},
+        ],
+        "value": _VALUE,
+    }
+    layers: list[Spec] = [
+        {
+            "name": "diagonal",
+            "data": {"values": [{}]},
+            "mark": {"type": "rule", "color": "#9A9A9A", "strokeDash": [4, 4]},
+            "encoding": {
+                "x": {"value": 0}, "x2": {"value": {"expr": "width"}},
+                "y": {"value": {"expr": "height"}}, "y2": {"value": 0},
+            },
+        },
+        {
+            "name": "rows",
+            "mark": {
+                "type": "point", "filled": True, "opacity": 1, "size": 60, "stroke": "white",
+                "strokeWidth": 1,
+            },
+            "encoding": {
+                "x": x, "y": y, "color": colour, "tooltip": {"field": "text", "type": "nominal"},
+            },
+        },
+    ]  # fmt: skip
+    return _chosen_by_pages(_SQUARE, _SQUARE, layers)
+
+
+def _chosen_by_pages(width: int, height: int, layers: Sequence[Spec], **params: float) -> Spec:
+    given = {"low": 0, "high": 1, **params}
+    return _spec("", "", width, height, layers) | {
+        "data": {"values": []},
+        "params": [{"name": name, "value": value} for name, value in given.items()],
+    }
+
+
 def _states(points: Sequence[Mapping[str, Any]], x: Spec, y: Spec) -> list[Spec]:
     """Return the marks of records and of failed gates."""
     records = [_only(point, "x", "y") for point in points if point["is_record"]]
     red = [_only(point, "x", "y") for point in points if point["is_red"]]
     return [
         {
+            "name": "records",
             "data": {"values": records},
             "mark": {
                 "type": "point", "shape": "diamond", "size": 110, "filled": False,
@@ -251,6 +346,7 @@ def _states(points: Sequence[Mapping[str, Any]], x: Spec, y: Spec) -> list[Spec]
             "encoding": {"x": x, "y": y},
         },
         {
+            "name": "red",
             "data": {"values": red},
             "mark": {
                 "type": "point", "shape": "M-1,-1L1,1M-1,1L1,-1", "size": 70, "filled": False,
@@ -273,38 +369,43 @@ def _lines(
     tips = [
         {"field": name, "title": name, "type": "nominal"}
         for name in ("run", "series", "time")
-        if any(name in point for line in named for point in line.points[:1])
-    ] + [
-        {"field": "y", "title": y["title"], "type": "quantitative", "format": ".4~f"},
+        if name in named[0].points[0]
     ]
-    for lines, mark, is_named in (
-        (others, {"color": _OTHER, "strokeWidth": 1}, False),
-        (named, {"strokeWidth": 1.8}, True),
-    ):
+    value = {"field": "y", "title": y["title"], "type": "quantitative", "format": ".4~f"}
+    for kind, lines in (("others", others), ("named", named)):
         if not lines:
             continue
+        is_named = kind == "named"
         look = _looks(len(named)) if is_named else {}
-        by_line = {"detail": {"field": "line", "type": "nominal"}}
+        data = {"values": _numbered(lines, "points")}
         layers.append(
             {
-                "data": {"values": _numbered(lines, "points")},
-                "mark": {"type": "line", "interpolate": interpolate} | mark,
-                "encoding": {"x": x, "y": y, "order": {"field": "at", "type": "quantitative"}}
-                | by_line
+                "name": f"{kind}-lines",
+                "data": data,
+                "mark": {"type": "line", "interpolate": interpolate}
+                | ({"strokeWidth": 1.8} if is_named else {"color": _OTHER, "strokeWidth": 1}),
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "order": {"field": "at", "type": "quantitative"},
+                    "detail": {"field": "line", "type": "nominal"},
+                    "tooltip": tips[:1] if len(tips) == 1 else tips[1:2],
+                }
                 | {key: look[key] for key in ("color", "strokeDash") if key in look},
             }
         )
-        marked = _numbered(lines, "marked")
-        if marked:
-            shape = {key: look[key] for key in ("color", "shape") if key in look}
+        if lines[0].marked:
+            is_same = lines[0].marked is lines[0].points
             layers.append(
                 {
-                    "data": {"values": marked},
+                    "name": f"{kind}-points",
+                    "data": data if is_same else {"values": _numbered(lines, "marked")},
                     "mark": {
                         "type": "point", "filled": True, "opacity": 1, "size": 34 if is_named else 14,
                         "color": _OTHER,
                     } | ({"stroke": "white", "strokeWidth": 0.6} if is_named else {}),
-                    "encoding": {"x": x, "y": y, "tooltip": tips} | shape,
+                    "encoding": {"x": x, "y": y, "tooltip": [*tips, value]}
+                    | {key: look[key] for key in ("color", "shape") if key in look},
                 }
             )  # fmt: skip
     return layers
@@ -325,7 +426,7 @@ def _looks(number: int) -> Spec:
     ranges = {"color": COLOURS, "strokeDash": DASHES, "shape": MARKERS}
     return {
         channel: {
-            "field": "line", "type": "ordinal", "legend": None,
+            "field": "line", "type": "nominal", "legend": None,
             "scale": {"domain": domain, "range": list(values[:number])},
         }
         for channel, values in ranges.items()
@@ -364,18 +465,21 @@ def _labels(
     middle = (_SAMPLE + _TEXT) / 2 - 3
     # a line across the whole plot would look like data
     leaders = {
+        "name": "leaders",
         "data": {"values": [row for row in rows if row["is_near"]]},
         "mark": {"type": "rule", "color": _LEADER, "strokeWidth": 0.8},
         "encoding": {"x": x, "x2": beside(_SAMPLE - 3), "y": y, "y2": {"field": "place"}},
     }
     return leaders, [
         {
+            "name": "samples",
             "data": {"values": [row for row in rows if row["is_line"]]},
             "mark": {"type": "rule", "strokeWidth": 1.8},
             "encoding": {"x": beside(_SAMPLE), "x2": beside(_TEXT - 6), "y": y | at}
             | _only(look, "color", "strokeDash"),
         },
         {
+            "name": "markers",
             "data": data,
             "mark": {
                 "type": "point", "filled": True, "size": 34, "opacity": 1, "stroke": "white",
@@ -384,6 +488,7 @@ def _labels(
             "encoding": {"x": beside(middle), "y": y | at} | _only(look, "color", "shape"),
         },
         {
+            "name": "labels",
             "data": data,
             "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": _SIZE},
             "encoding": {"x": beside(_TEXT), "y": y | at, "text": {"field": "label"}},
@@ -411,7 +516,8 @@ def _names_of_records(
         if not point["is_record"] or point["run"] == point["series"]:
             continue
         across, up = _pixels(point, times, domain)
-        wide = _width(point["run"], size)
+        row = _only(point, "x", "y") | {"run": label(point["run"])}
+        wide = _width(row["run"], size)
         above = (up - size - 8, "bottom", -8)
         below = (up + 7, "top", 8)
         for (top, baseline, dy), (left, align) in itertools.product(
@@ -421,10 +527,11 @@ def _names_of_records(
             box = (left - 2, top, left + wide + 2, top + size + 1)
             if _is_inside(box) and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
-                placed.setdefault((align, baseline, dy), []).append(_only(point, "x", "y", "run"))
+                placed.setdefault((align, baseline, dy), []).append(row)
                 break
     return [
         {
+            "name": f"names-{align}-{baseline}-{'stroke' in halo}",
             "data": {"values": rows},
             "mark": {
                 "type": "text", "fontSize": size, "color": _QUIET,
@@ -468,17 +575,41 @@ def _axis(is_whole: bool) -> Spec:
 
 
 def _dates(first: int, last: int) -> Spec:
-    """Return the axis of times in milliseconds: days, or of less than six days clock and day."""
-    if last - first >= 6 * _DAY * 1000:
-        return {"format": "%Y-%m-%d", "tickCount": 6, "labelOverlap": True}
-    step = next((step for step in _STEPS if last - first <= 5_500 * step), _STEPS[-1]) * 1000
-    ticks = list(range(-(-first // step) * step, last + 1, step))
-    clock = "%H:%M:%S" if step < 60_000 else "%H:%M"
+    """Return the axis of times, in milliseconds: with days, or if they are few with clock and day.
+
+    It is an axis of numbers: Vega's own of times differs between its ways of running.
+    """
+    span = (last - first) / 1000
+    step = next((step for step in _STEPS if span <= 5.5 * step), None)
+    if step is None:
+        ticks = _months(first, last)
+    else:
+        step *= 1000
+        ticks = list(range(-(-first // step) * step, last + 1, step))
+    day = "utcFormat(datum.value, '%Y-%m-%d')"
+    clock = "%H:%M:%S" if step is not None and step < 60_000 else "%H:%M"
+    is_short = step is not None and step < _DAY * 1000
     return {
         "values": ticks or [first],
-        "labelExpr": f"[utcFormat(datum.value, '{clock}'), utcFormat(datum.value, '%Y-%m-%d')]",
+        "labelExpr": f"[utcFormat(datum.value, '{clock}'), {day}]" if is_short else day,
         "labelOverlap": True,
+        "labelSeparation": 8,
     }
+
+
+def _months(first: int, last: int) -> list[int]:
+    """Return at most six beginnings of months between two times, the same number of months apart."""
+    begin, end = (min(max(time / 86_400_000, _FIRST_DAY), _LAST_DAY) for time in (first, last))
+    days = [_EPOCH + dt.timedelta(days=day) for day in (begin, end)]
+    months = [12 * day.year + day.month for day in days]
+    step = next(step for step in _MONTHS if months[1] - months[0] <= 5.5 * step)
+    found = []
+    for number in range(-(-months[0] // step) * step, months[1] + 1, step):
+        year, month = divmod(number, 12)
+        if 1 <= year <= 9999:
+            day = dt.datetime(year, month + 1, 1, tzinfo=dt.UTC)
+            found.append((day - _EPOCH) // dt.timedelta(milliseconds=1))
+    return [time for time in found if first <= time <= last]
 
 
 def _left_grey(named: int, others: int, what: str) -> str:
@@ -487,13 +618,18 @@ def _left_grey(named: int, others: int, what: str) -> str:
     return f"; the best {named} of {counted(named + others, what)} have names, the others are grey"
 
 
+def text(name: str) -> str:
+    """Return a name as one line, with control characters escaped."""
+    return visible(one_line(name), lines=True)
+
+
 def label(name: str, most: int = 32) -> str:
     """Return a name as one line that fits a chart; long names are cut in the middle.
 
     >>> label("a" * 20 + "b" * 20, 11)
     'aaaaa…bbbbb'
     """
-    name = visible(one_line(name), lines=True)
+    name = text(name)
     half = (most - 1) // 2
     return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
@@ -540,7 +676,7 @@ def _spec(
 ) -> Spec:
     """Return a whole specification, with its description wrapped below the title."""
     under = [
-        line for text in (told, more) for line in textwrap.wrap(visible(text), width // 5 + 15)
+        line for part in (told, more) for line in textwrap.wrap(visible(part), width // 5 + 15)
     ]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

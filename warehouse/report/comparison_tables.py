@@ -180,7 +180,8 @@ def pairs(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
         f"Differences between runs on {found.dataset}: run minus base, Cohen's d, and queries won, tied "
         f"and lost (W/T/L). A significant p is bold. {_about(found)}.{power}"
     )
-    text = _table(columns, asked, writer, ["d", "W/T/L", *([] if several else ["base"])])
+    spare = ["d", "W/T/L", *([] if several else ["base"]), *([level_] if found.how.power else [])]
+    text = _table(columns, asked, writer, spare)
     return writer.captioned(text, caption, f"{found.dataset}-pairs")
 
 

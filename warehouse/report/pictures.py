@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("svg", "png", "pdf")
 # The Vega-Lite that draws, whichever others this vl-convert has.
-_VEGA_LITE = "5.21"
+VEGA_LITE = "6.4"
 # Pixels of a PNG for each of the specification's.
 _SCALE = 2.0
 
@@ -46,11 +46,12 @@ def picture(spec: Spec, format: str) -> bytes:
     check_extra()
     import vl_convert
 
+    spec = {key: value for key, value in spec.items() if key != "$schema"}
     if format == "svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)).encode()
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
     if format == "png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=_VEGA_LITE, scale=_SCALE))
-    return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=_VEGA_LITE))
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=_SCALE))
+    return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
 
 
 def page(found: Result, title: str) -> bytes:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
+    from warehouse.report.bundles import Checked
     from warehouse.report.charts import Spec
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
@@ -97,6 +98,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     return Result(
         relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
         caption=(caption, f"{datasets}-board"), details=found, places=how.digits,
+        tables={} if found.wins is None else {"wins": Result(found.wins, notes)},
     )  # fmt: skip
 
 
@@ -130,8 +132,9 @@ def queries(
     metrics = found.columns[1 if slice is None else 2 : end]
     notes = [*_forgotten(metrics, protocol), *computed]
     return Result(
-        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels)
-    )
+        found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels),
+        spare=["retrieved", "relevant", "relevant_retrieved", "unjudged_at_10"],
+    )  # fmt: skip
 
 
 def history(found: Timeline) -> Result:
@@ -455,6 +458,19 @@ def verified(found: Verified, seed: int | None) -> Result:
         notes.append(f"{counted(number, 'number')} not equal to the recomputed ones")
     tables: dict[str, Result | None] = {"problems": Result(found.problems, notes)}
     return Result(found.differences, notes, tables=tables, details=found)
+
+
+def checked(found: Checked) -> Result:
+    """Return the values of a bundle that differ when they are computed again."""
+    notes = [*found.problems, *found.notes]
+    differing = len(found.differences.fetchall())
+    if found.is_good:
+        notes.append("equal: every file, and every value to the last bit")
+    elif differing:
+        notes.append(f"{counted(differing, 'value')} not equal to the recomputed ones")
+    else:
+        notes.append("every value is equal, but not every file")
+    return Result(found.differences, notes, details=found)
 
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:

@@ -85,29 +85,39 @@ class WarehouseFile:
     def transaction(
         self, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file for one transaction, without SQLAlchemy: see `database.transaction`."""
+        """Open the file for one transaction, without SQLAlchemy: see `database.transaction`.
+
+        Raises UsageError if there is no file, or if it has another schema.
+        """
         with (
             request(),
             database.transaction(
-                self.path,
+                self.existing(),
                 resources=self.resources,
                 lock_timeout=self.lock_timeout,
                 staged=staged,
             ) as con,
-            checksums.kept(con),
         ):
-            yield con
+            database.check_schema(con, self.path)
+            with checksums.kept(con):
+                yield con
 
     @contextmanager
     def write(self, staged: duckdb.DuckDBPyConnection | None = None) -> Iterator[sa.Connection]:
-        """Open the file for one transaction, with SQLAlchemy: see `database.write`."""
-        with (
-            database.write(
-                self.path, resources=self.resources, lock_timeout=self.lock_timeout, staged=staged
-            ) as connection,
-            checksums.kept(database.raw(connection)),
-        ):
-            yield connection
+        """Open the file for one transaction, with SQLAlchemy: see `database.write`.
+
+        Raises UsageError if there is no file, or if it has another schema.
+        """
+        with database.write(
+            self.existing(),
+            resources=self.resources,
+            lock_timeout=self.lock_timeout,
+            staged=staged,
+        ) as connection:
+            con = database.raw(connection)
+            database.check_schema(con, self.path)
+            with checksums.kept(con):
+                yield connection
 
     @contextmanager
     def staging(self) -> Iterator[Staging]:

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from warehouse.config import installation, times, toml
+from warehouse.config import times, toml, yaml_text
 from warehouse.config.problems import word
 from warehouse.config.project_file import Tags
 from warehouse.errors import DefinitionError, InputError, UsageError
+from warehouse.readers import ir_metadata
 from warehouse.readers.files import default_name
 from warehouse.sync.declarations import ABOUT, Runs, as_text
 from warehouse.sync.patterns import filled, places, sidecars
@@ -76,14 +77,19 @@ def sidecar(path: Path) -> Path | None:
 
 
 def read_sidecar(file: Path) -> _Sidecar:
-    """Read a side-car: name, system, time and a table of tags. Raises InputError."""
+    """Read a side-car: name, system, time and a table of tags, or ir_metadata. Raises InputError."""
     try:
         content = file.read_text(encoding="utf-8-sig")
-        found = json.loads(content) if file.suffix == ".json" else _yaml(content, file)
+        found = (
+            json.loads(content) if file.suffix == ".json" else yaml_text.load(content, str(file))
+        )
         if not isinstance(found, dict):
             raise InputError(
                 f"{file}: holds no object with the keys {', '.join(_Sidecar.__struct_fields__)}"
             )
+        if ir_metadata.is_one(found) and found.keys().isdisjoint(_Sidecar.__struct_fields__):
+            about = ir_metadata.describe(found, str(file))
+            return _Sidecar(system=about.system or "", time=about.run_at, tags=dict(about.tags))
         said = toml.Document(str(file), found).convert(_Sidecar)
         if "time" in found and not isinstance(said.time, str | dt.date):
             raise DefinitionError(
@@ -104,21 +110,6 @@ def read_sidecar(file: Path) -> _Sidecar:
     except ValueError as error:
         raise InputError(f"{file}: not {file.suffix[1:].upper()}: {error}") from None
     return said
-
-
-def _yaml(text: str, file: Path) -> object:
-    try:
-        import yaml
-    except ImportError:
-        raise UsageError(
-            f"{file}: reading YAML needs PyYAML: {installation.adding('yaml')}; or write JSON"
-        ) from None
-    try:
-        found: object = yaml.safe_load(text)
-    # raised for values that do not match their tag
-    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError) as error:
-        raise ValueError(" ".join(str(error).split())) from None
-    return found
 
 
 def moment(given: str | dt.date, path: Path) -> dt.datetime:

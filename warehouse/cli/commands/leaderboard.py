@@ -9,6 +9,7 @@ import typer
 
 from warehouse.cli import completion, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
 
 SECTION, PLACE = "Look", 1
 EXAMPLES = {
@@ -89,6 +90,13 @@ def leaderboard(
             "how often it is first; with several datasets its mean rank over them.",
         ),
     ] = False,
+    wins: Annotated[
+        bool,
+        typer.Option(
+            "--wins",
+            help="With --ranks over several datasets, show which run is better than which.",
+        ),
+    ] = False,
     alpha: Annotated[
         float, typer.Option("--alpha", help="The level of --ci, --ties and --ranks.")
     ] = 0.05,
@@ -159,7 +167,9 @@ def leaderboard(
             run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
             label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
-        output.show(board, format, out, wide=wide)
+        if wins and not (ranks and len(board.datasets) > 1):
+            raise UsageError("--wins: goes with --ranks and several datasets")
+        output.show(board.wins if wins else board, format, out, wide=wide)
         if names:
             output.say_names(board)
     if lake is not None or is_imported(protocol):

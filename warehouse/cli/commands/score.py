@@ -124,6 +124,15 @@ def score(
     column: options.Columns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="SQL",
+            help="Read only the judgments for which this SQL condition over the columns of their file "
+            "is true, as in 'timestamp >= 1577836800'.",
+        ),
+    ] = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
     format: Annotated[
@@ -212,6 +221,7 @@ def score(
             attributes=attributes or (),
             relevance=relevance,
             normalise=normalise,
+            where=where,
             is_global=is_global,
             queries=queries,
             iterations=iterations,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,16 @@ _SAMPLE = 100
 
 
 def verify(
+    bundle: Annotated[
+        Path | None,
+        typer.Argument(help="A bundle of 'warehouse export' to verify, in place of the database."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="FOLDER", help="Where the data of a bundle is that has none."
+        ),
+    ] = None,
     dataset: options.AnyDataset = None,
     every: Annotated[
         bool, typer.Option("--all", help="Check every stored value, not a sample.")
@@ -51,8 +62,22 @@ def verify(
     Values are recomputed from the stored predictions. Nothing is stored. The whole database is
     searched for rows that occur twice, belong to nothing, hold no number, or are not what was
     loaded or computed. The exit code is 1 if anything is wrong.
+
+    A bundle is computed again from the judgments and runs in it, without a database: every value is
+    compared to the last bit, and every file with the digest that it was written with.
     """
     from warehouse.warehouse import Warehouse
+
+    if bundle is not None:
+        _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed)
+        with Progress("verifying"):
+            checked = Warehouse.verify_bundle(bundle, data)
+        output.show(checked, format, out, places=17, wide=wide)
+        if not checked.is_good:
+            raise typer.Exit(1)
+        return
+    if data is not None:
+        raise UsageError("--data: goes with a bundle, as in: warehouse verify BUNDLE --data FOLDER")
 
     for option, given in (("--sample", sample), ("--seed", seed)):
         if every and given is not None:
@@ -66,3 +91,10 @@ def verify(
     output.show(found, format, out, places=17, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)
+
+
+def _refuse_beside(**given: object) -> None:
+    """Refuse options about a database beside a bundle."""
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"--{name}: a bundle is verified by itself; leave it out")

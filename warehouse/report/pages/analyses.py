@@ -19,7 +19,7 @@ from warehouse.analyze import (
 )
 from warehouse.errors import UsageError
 from warehouse.metrics.curves import known_curve
-from warehouse.report import presentation
+from warehouse.report import charts, presentation
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
@@ -100,6 +100,7 @@ class Curve:
     area: str | None
     over: str
     notes: tuple[str, ...]
+    chart: charts.Spec
 
 
 def gates(con: duckdb.DuckDBPyConnection, runs: Sequence[Record]) -> tuple[Gate, ...]:
@@ -257,7 +258,7 @@ def curves_of(
         found.append(
             Curve(
                 name, about.title, about.x.name, about.y.name, points, trace.areas, about.area,
-                trace.over, trace.notes,
+                trace.over, trace.notes, charts.curve(trace),
             )
         )  # fmt: skip
     return tuple(found)

@@ -31,7 +31,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.readers.kinds import Subject
-from warehouse.report import presentation
+from warehouse.report import charts, presentation
 from warehouse.report.pages import analyses, reference
 from warehouse.report.pages.past_file import NOW, PastFile, Then
 from warehouse.sql_text.templates import render
@@ -129,11 +129,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The values of a metric over time; `rows` are as `Warehouse.history` has them."""
+    """The values of a metric over time; `rows` are as `Warehouse.history` has them.
+
+    `chart` is None if there is no value.
+    """
 
     metric: str
     rows: tuple[Record, ...]
     notes: tuple[str, ...]
+    chart: charts.Spec | None
 
     @property
     def shown(self) -> Sequence[Record]:
@@ -750,7 +754,9 @@ def _timeline(
             con, dataset, metric, protocol=protocol, compute=compute, **then
         )  # fmt: skip
     result = presentation.history(found)
-    return Timeline(metric, tuple(database.records(found.relation)), result.notes)
+    rows = tuple(database.records(found.relation))
+    has_values = any(row["value"] is not None for row in rows)
+    return Timeline(metric, rows, result.notes, charts.history(found) if has_values else None)
 
 
 def _comparison(

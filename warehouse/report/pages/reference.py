@@ -36,10 +36,10 @@ def all_protocols() -> list[About]:
             name,
             found.summary,
             tuple(
-                Rule(str(rule), str(said[-1]), bool(differs))
-                for rule, differs, *said in pages.compare_protocols(
-                    [protocols.DEFAULT, name]
-                ).fetchall()
+                Rule(rule, said[-1], bool(differs))
+                for rule, differs, *said in pages.protocol_rules(
+                    list(dict.fromkeys([protocols.DEFAULT, name]))
+                )
                 if said[-1]
             ),
         )

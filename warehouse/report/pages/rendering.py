@@ -17,6 +17,7 @@ from markupsafe import Markup
 from warehouse.analyze.significance import probability
 from warehouse.errors import counted, visible
 from warehouse.metrics.aggregates import WORDS
+from warehouse.report import charts
 
 FOLDER = Path(__file__).parent
 # Grades from this on look the same; their numbers tell them apart.
@@ -54,6 +55,9 @@ def _environment() -> jinja2.Environment:
         "probability": probability,
         "quoted": shlex.quote,
     }
+    # charts whose values a page chooses, as JSON for an attribute
+    env.globals["bars"] = json.dumps(charts.bars())
+    env.globals["scatter"] = json.dumps(charts.scatter())
     return env
 
 

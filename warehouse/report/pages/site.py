@@ -18,6 +18,7 @@ from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
+from warehouse.report import charts
 from warehouse.report.pages import analyses, reference, rendering
 from warehouse.report.pages.contents import ROWS, BoardRow, Contents, Lists, State, metric_title
 from warehouse.report.pages.keys import keys
@@ -30,7 +31,7 @@ _PLACES, _DIGITS = 4, 7
 # As much of a document's text as its page shows.
 _MOST_TEXT = 4_000
 PROTOCOLS = "reference/protocols.html"
-ASSETS = ("report.css", "report.js", "charts.js", "long_board.js")
+ASSETS = ("report.css", "report.js", "charts.js", "vega.js", "long_board.js")
 LIVE_ASSETS = ("live.js",)
 
 
@@ -295,7 +296,11 @@ def _rows(contents: Contents, at: Places) -> str:
     cells = [[row.cells[name] for row in rows] for name in contents.names]
     found = {
         "runs": [visible(row.run) for row in rows],
-        "keys": {place: key for place, row in enumerate(rows) if (key := at.run_keys[row.run]) != row.run},
+        "keys": {
+            place: key
+            for place, row in enumerate(rows)
+            if (key := at.run_keys[row.run]) != row.run
+        },
         "systems": [visible(system) for system in systems],
         "system": [places.get(row.system or "") for row in rows],
         "tags": [visible(tag) for tag in tags],
@@ -350,34 +355,27 @@ def _compare(contents: Contents, at: Places) -> dict[str, Any]:
 
 def _history(contents: Contents, at: Places) -> dict[str, Any]:
     """Return what the history shows."""
-    charts = [
-        [
-            {
-                "time": row["run_at"].timestamp(),
-                "run": visible(row["run"]),
-                "system": visible(row["system"] or row["run"]),
-                "value": row["value"],
-                "best": row["best_so_far"],
-                "record": row["is_record"],
-                "key": at.run_keys.get(row["run"]),
-            }
-            for row in timeline.shown
-        ]
-        for timeline in contents.timelines
-    ]
-    return {"contents": contents, "charts": charts}
+    drawn = [timeline.chart and _with_links(timeline.chart, at) for timeline in contents.timelines]
+    return {"contents": contents, "charts": drawn}
 
 
 def _curves(contents: Contents, at: Places) -> dict[str, Any]:
     """Return what the page of curves shows."""
-    charts = [
-        [
-            {"run": visible(run), "points": points, "go": at.file_of_run(run)}
-            for run, points in curve.points.items()
-        ]
-        for curve in contents.curves
-    ]
-    return {"contents": contents, "charts": charts, "command": _how(contents, "curve NAME")}
+    drawn = [_with_links(curve.chart, at) for curve in contents.curves]
+    return {"contents": contents, "charts": drawn, "command": _how(contents, "curve NAME")}
+
+
+def _with_links(chart: charts.Spec, at: Places) -> charts.Spec:
+    """Return a chart whose lines and points lead to the pages of their runs."""
+    places = {charts.text(run): at.file_of_run(run) for run in at.run_keys}
+
+    def linked(layer: charts.Spec) -> charts.Spec:
+        rows = layer["data"]["values"]
+        if not rows or "run" not in rows[0]:
+            return layer
+        return layer | {"data": {"values": [row | {"go": places.get(row["run"])} for row in rows]}}
+
+    return chart | {"layer": [linked(layer) for layer in chart["layer"]]}
 
 
 def _how(contents: Contents, told: str, **words: Any) -> str:

@@ -12,7 +12,7 @@ from warehouse.errors import UsageError, check_word, no_such_run
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.report.pages import site
-from warehouse.report.pages.contents import Contents, Record
+from warehouse.report.pages.contents import ROWS, Contents, Record
 from warehouse.report.server import console, live_board
 from warehouse.report.server.live_board import View
 from warehouse.report.server.snapshot import Snapshot
@@ -36,7 +36,7 @@ _BOARD = {
     "tag": "Only runs with this tag, as in stage=final.",
     "slice": "The board of each part of this slice.",
     "part": "Only this part of the slice.",
-    "page": f"The number of a page of {live_board.ROWS} rows.",
+    "page": f"The number of a page of {ROWS} rows.",
 }
 
 

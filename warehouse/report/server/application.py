@@ -247,7 +247,7 @@ def bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens. Raises UsageError if the port is taken or the host unknown."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=512)
+        listening = socket.create_server((host, port), family=family, backlog=512)
     except OSError as error:
         hint = (
             "; choose another with --port" if error.strerror and "in use" in error.strerror else ""
@@ -255,6 +255,9 @@ def bound(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"{host}:{port}: cannot be opened: {error.strerror or error}{hint}"
         ) from None
+    # else an answer in two packets waits for the reader's word that the first is there, 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def serve(app: Starlette, listening: socket.socket) -> None:

@@ -257,6 +257,14 @@ def _page(
     return records, there[0]["num_found"] if there else 0
 
 
+def read_ahead(snapshot: Snapshot) -> None:
+    """Read the boards that nobody has chosen anything on, and what is not much of the other pages."""
+    for contents in snapshot.all_contents():
+        live_board(snapshot, contents, View())
+        choices(snapshot, contents)
+    snapshot.read_ahead()
+
+
 def _one_name(contents: Contents, given: str) -> str:
     if given in contents.names:
         return given

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from warehouse.errors import LockedError, WarehouseError
 from warehouse.report import replica, shared_lake
+from warehouse.report.server import live_board
 from warehouse.report.server.snapshot import Snapshot
 from warehouse.store import database
 from warehouse.store.database import Resources
@@ -102,13 +103,13 @@ class Replicas:
     def follow(self, until: threading.Event, say: Callable[[str], object]) -> None:
         """Refresh again and again; a problem is told once, and what was there goes on being shown."""
         told = ""
-        self.snapshot.read_ahead()
+        live_board.read_ahead(self.snapshot)
         pause = self._between_looks
         while not until.wait(pause):
             since = time.monotonic()
             try:
                 if self.refresh():
-                    self.snapshot.read_ahead()
+                    live_board.read_ahead(self.snapshot)
                 told = ""
             except LockedError:
                 pass  # somebody writes for long: next time

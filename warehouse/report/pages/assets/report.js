@@ -18,6 +18,8 @@
   };
   const data = () => { const found = one("#data"); return found && JSON.parse(found.textContent); };
 
+  one(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+
   /* ------------------------------------------------------------ copying */
   const copy = async (text, button) => {
     try {
@@ -219,6 +221,32 @@
         wins: turned ? losses : wins, ties, losses: turned ? wins : losses, queries, p, adjusted, significant,
       };
     };
+    /* Up to eight runs at once: the others of these, each against the base, are rows of a table. */
+    const MOST = 8;
+    let also = [];
+    const against = (read, base) => {
+      const table = one("#against"), chosen = [fields.run.value, ...also].filter((key, n, keys) => key !== fields.base.value && keys.indexOf(key) === n);
+      table.parentElement.hidden = !also.length;
+      table.tBodies[0].replaceChildren(...chosen.map((key) => {
+        const n = found.runs.findIndex(([, known]) => known === key), test = pair(read, base, n), name = found.runs[n][0];
+        const show = element("button", { type: "button", textContent: name, title: "Show it in the charts" });
+        show.setAttribute("aria-pressed", String(key === fields.run.value));
+        show.addEventListener("click", () => {
+          if (key === fields.run.value) return;
+          also = [fields.run.value, ...also.filter((other) => other !== key)];
+          fields.run.value = key;
+          change();
+          one("#against button[aria-pressed=true]")?.focus();
+        });
+        const remove = element("button", { type: "button", textContent: "×" });
+        remove.setAttribute("aria-label", `Remove ${name}`);
+        remove.addEventListener("click", () => { also = also.filter((other) => other !== key); change(); fields.add.focus(); });
+        const told = test ? [signed(test.difference), `[${signed(test.low)}, ${signed(test.high)}]`, `${test.wins} / ${test.ties} / ${test.losses}`, signed(test.effect, 2), `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`] : ["–", "–", "–", "–", "–"];
+        return element("tr", {}, element("th", { scope: "row" }, show), ...[places(read.means[n]), ...told].map((text) => element("td", { className: "num", textContent: text })),
+          element("td", { className: "num" }, ...(key === fields.run.value ? [] : [remove])));
+      }));
+      if (fields.put) fields.put.disabled = also.length >= MOST - 2;
+    };
     const chance = (p) => (p === null ? "–" : p < 0.0001 ? "<0.0001" : p.toFixed(4));
     const draw = () => {
       const metric = found.metrics.find(({ key }) => key === fields.metric.value), base = index(fields.base), run = index(fields.run);
@@ -241,12 +269,13 @@
         const command = element("div", { className: "command" }, element("code", { textContent: `${found.command} -m '${metric.name}'` }));
         box.replaceChildren(line, element("p", { textContent: words }), element("ul", { className: "notes" }, ...read.notes.map((note) => element("li", { textContent: note }))), command);
         furnish(box);
+        against(read, base);
         const largest = Math.max(1e-9, ...items.map(({ value }) => Math.abs(value)));
         charts.bars(one('[data-chart="differences"]'), items, {
           low: Math.min(0, ...items.map(({ value }) => value), -largest * 0.05), high: Math.max(largest * 0.05, ...items.map(({ value }) => value)), signed: true, lowerIsBetter: metric.direction === "lower",
           label: `Differences of ${items.length} queries, sorted; the table has the same values`,
         });
-        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `↑ ${runName}` });
+        charts.scatter(one('[data-chart="scatter"]'), items, { low: metric.low, high: metric.high, label: `${baseName} against ${runName} by query; the table has the same values`, across: `${baseName} →`, up: `${runName} →` });
         const table = one("#by-query");
         table.tBodies[0].replaceChildren(...items.map((item) => element("tr", {},
           element("td", {}, element("a", { href: item.go, textContent: item.name })),
@@ -259,10 +288,20 @@
         const wanted = given.get(name);
         if (wanted && [...fields[name].options].some((option) => option.value === wanted)) fields[name].value = wanted;
       }
+      also = (given.get("also") ?? "").split(" ").filter((key) => found.runs.some(([, known]) => known === key)).slice(0, MOST - 2);
       draw();
     };
-    const change = () => { keep({ metric: fields.metric.value, base: fields.base.value, run: fields.run.value }); draw(); };
-    compareForm.addEventListener("input", change);
+    const change = () => { keep({ metric: fields.metric.value, base: fields.base.value, run: fields.run.value, also: also.join(" ") }); draw(); };
+    compareForm.addEventListener("input", (event) => {
+      if (event.target === fields.add) return;
+      also = also.filter((key) => key !== fields.base.value && key !== fields.run.value);
+      change();
+    });
+    fields.put?.addEventListener("click", () => {
+      const added = fields.add.value;
+      if (![fields.base.value, fields.run.value, ...also].includes(added)) also.push(added);
+      change();
+    });
     fields.swap.addEventListener("click", () => { [fields.base.value, fields.run.value] = [fields.run.value, fields.base.value]; change(); });
     restore();
     addEventListener("hashchange", restore);
@@ -359,9 +398,7 @@
         section.hidden = section.dataset.choice !== select.value;
         const figure = one('[data-chart="curve"]', section);
         if (section.hidden || !figure) continue;
-        charts.curves(figure, JSON.parse(one("script", section).textContent), {
-          x: figure.dataset.x, y: figure.dataset.y, label: `${one("h2", section).textContent}; the table has the same points`,
-        });
+        charts.draw(figure, JSON.parse(one("script", section).textContent), `${one("h2", section).textContent}; the table has the same points`);
       }
     };
     const restore = () => {
@@ -382,12 +419,7 @@
       for (const section of sections) {
         section.hidden = section.dataset.choice !== historyForm.elements.metric.value;
         if (section.hidden) continue;
-        const name = one("h2", section).textContent, items = JSON.parse(one("script", section).textContent);
-        for (const item of items) {
-          item.text = `${item.run}${item.system === item.run ? "" : ` (${item.system})`}\n${places(item.value)}${item.record ? ", a record" : ""}`;
-          item.go = item.key && `runs/${item.key}.html${location.search}`;
-        }
-        charts.lines(one("figure", section), items, { label: `${name}; the table has the same values` });
+        charts.draw(one("figure", section), JSON.parse(one("script", section).textContent), `${one("h2", section).textContent}; the table has the same values`);
       }
     };
     const restore = () => {

@@ -1,0 +1,156 @@
+"""A bundle: written from a warehouse, computed again from its own files, compared to the last bit."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from projects import command
+
+from tests.refusals import expect_refusal
+from warehouse.errors import InputError
+from warehouse.sync.run_description import read_sidecar
+from warehouse.warehouse import Warehouse
+
+QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"d": 1}, "q3": {"e": 0}}
+START = dt.datetime(2026, 9, 1, 12, tzinfo=dt.UTC)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    wh = Warehouse(folder / "w.duckdb")
+    wh.ingest_qrels("tiny", QRELS, label="pooled")
+    wh.ingest_run(
+        "tiny", {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 1.0}}, name="first/éa", run_at=START,
+        system="bm25", tags={"k1": "0.9", "actor.team": "ours", "method.automatic": "true"},
+    )  # fmt: skip
+    wh.ingest_run("tiny", {"q2": {"d": 0.1, "x": 0.7}}, name="distances", lower_is_better=True)
+    wh.evaluate("tiny", metrics="RR AP nDCG@2")
+    wh.evaluate("tiny", metrics="RR", protocol="trec_eval_9")
+    made = wh.export(folder / "bundle", "tiny")
+    # two runs, three metrics, three judged queries
+    assert (made.num_runs, made.num_metrics, made.num_values) == (2, 3, 18)
+    return folder
+
+
+@pytest.fixture
+def bundle(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written / "bundle", tmp_path / "bundle"))
+
+
+def test_what_is_in_it(bundle: Path) -> None:
+    """By hand: the first run has a relevant document of q1 at rank 2; the other d of q2 at rank 1."""
+    board = (bundle / "board.csv").read_text(encoding="utf-8").splitlines()
+    values = {tuple(line.split(",")[:2]): float(line.split(",")[2]) for line in board[1:]}
+    assert values["first/éa", "RR"] == (1 / 2 + 0 + 0) / 3
+    assert values["distances", "RR"] == (0 + 1 + 0) / 3
+    rows = (bundle / "query_values.csv").read_text(encoding="utf-8").splitlines()
+    assert "first/éa,q1,RR,0.5" in rows
+    manifest = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+    assert [run["name"] for run in manifest["runs"]] == ["distances", "first/éa"]
+    assert manifest["protocol"]["name"] == "default"
+    for one in manifest["metrics"]:
+        assert f"-- {one['metric']}" in (bundle / one["sql"]).read_text(encoding="utf-8")
+    statement = json.loads((bundle / "statement.json").read_text(encoding="utf-8"))
+    assert statement["_type"] == "https://in-toto.io/Statement/v1"
+    files = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()}
+    assert {one["name"] for one in statement["subject"]} == files - {"statement.json"}
+    for one in statement["subject"]:
+        content = (bundle / one["name"]).read_bytes()
+        assert one["digest"] == {"sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_what_is_known_of_a_run_is_ir_metadata(bundle: Path) -> None:
+    pytest.importorskip("yaml")
+    said = read_sidecar(bundle / "ir_metadata" / "002.yml")
+    assert (said.system, said.time) == ("bm25", START)
+    expected = {
+        "data.test collection.name": "tiny", "method.tags.k1": "0.9", "actor.team": "ours",
+        "method.automatic": "true",
+    }  # fmt: skip
+    assert said.tags.items() >= expected.items()
+
+
+def test_it_is_computed_again(bundle: Path, written: Path, tmp_path: Path) -> None:
+    found = Warehouse.verify_bundle(bundle)
+    assert (found.is_good, found.fetchall()) == (True, [])
+    assert "computed again: 24 values" in found.notes
+    code, _, told = command("verify", str(bundle))
+    assert (code, "equal: every file" in told) == (0, True)
+    wh = Warehouse(written / "w.duckdb")
+    wh.export(tmp_path / "trec", "tiny", protocol="trec_eval_9", with_data=False)
+    assert not (tmp_path / "trec" / "data").exists()
+    with expect_refusal("trec … --data FOLDER"):
+        Warehouse.verify_bundle(tmp_path / "trec")
+    assert Warehouse.verify_bundle(tmp_path / "trec", bundle).is_good
+
+
+def _edit(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def change(bundle: Path) -> None:
+        text = (bundle / name).read_text(encoding="utf-8")
+        assert old in text
+        (bundle / name).write_text(text.replace(old, new), encoding="utf-8")
+
+    return change
+
+
+def _swap_runs(bundle: Path) -> None:
+    one, other = (bundle / f"data/runs/00{n}.parquet" for n in (1, 2))
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("change", "differing", "problem"),
+    [
+        (_edit("query_values.csv", "q1,RR,0.5", "q1,RR,0.2"), [("first/éa", "RR", "q1")], "_values"),
+        (_edit("board.csv", "distances,RR,", "distances,nDCG@3,"), 2, "board.csv"),
+        (_swap_runs, 18, "data/runs/001.parquet"),
+        (_edit("README.md", "tiny", "tidy"), 0, "README.md"),
+        (lambda bundle: (bundle / "more.txt").touch(), 0, "more.txt"),
+        (_edit("manifest.json", '"ties": "doc_desc"', '"ties": "doc_asc"'), 0, "other rules"),
+    ],
+    ids=["value", "row", "runs", "text", "file", "rules"],
+)  # fmt: skip
+def test_what_has_changed(
+    bundle: Path, change: Callable[[Path], None], differing: int | list[object], problem: str
+) -> None:
+    change(bundle)
+    found = Warehouse.verify_bundle(bundle)
+    rows = [(row.run, row.metric, row.query_id) for row in found]
+    if isinstance(differing, list):
+        assert rows == differing
+    elif problem.endswith(".parquet"):
+        assert rows
+    else:
+        assert len(rows) == differing
+    assert not found.is_good
+    assert any(problem in text for text in found.problems)
+    if problem == "README.md":
+        assert command("verify", str(bundle))[0] == 1
+
+
+def test_what_is_no_bundle(written: Path, bundle: Path, tmp_path: Path) -> None:
+    wh = Warehouse(written / "w.duckdb")
+    with expect_refusal("manifest.json … is it a bundle?", InputError):
+        Warehouse.verify_bundle(tmp_path)
+    with expect_refusal("is there already"):
+        wh.export(bundle, "tiny")
+    _edit("manifest.json", '"file": "data/qrels.parquet"', '"file": "../qrels.parquet"')(bundle)
+    with expect_refusal("lies outside", InputError):
+        Warehouse.verify_bundle(bundle)
+    code, _, told = command("verify", str(bundle), "--all")
+    assert (code, "--all" in told) == (2, True)
+    wh.ingest_training("tiny", {"t": {"a": 1}})
+    wh.evaluate("tiny", metrics="PSP@1")
+    with expect_refusal("PSP@1 … training … -m"):
+        wh.export(tmp_path / "other", "tiny")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle"]

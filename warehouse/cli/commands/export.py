@@ -1,0 +1,59 @@
+"""`warehouse export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Share", 4
+EXAMPLES = {
+    "export": (
+        "warehouse export artifact -d dl19",
+        "warehouse export artifact -d dl19 -m nDCG@10 -m AP --without-data",
+    )
+}
+
+
+def export(
+    target: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="The folder to write; it must be new.")
+    ],
+    dataset: options.OneDataset = None,
+    metric: options.Metrics = None,
+    protocol: options.Protocol = "default",
+    without_data: Annotated[
+        bool,
+        typer.Option(
+            "--without-data", help="Leave the judgments and runs out, and keep their digests."
+        ),
+    ] = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Write a bundle: a board with all that is needed to compute it again.
+
+    The folder has the values of all runs and queries, hashes, versions, the protocol, the SQL of each
+    metric, what is known of each run as ir_metadata, the judgments and runs, and an in-toto statement
+    of the digests of all files. 'warehouse verify BUNDLE' computes it again and says whether all is
+    equal.
+    """
+    from warehouse.errors import counted
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("exporting"):
+        made = wh.export(
+            target, dataset, metrics=metric or (), protocol=protocol, with_data=not without_data
+        )
+    output.say(
+        f"{made.path}: {counted(made.num_runs, 'run')}, {counted(made.num_metrics, 'metric')}, "
+        f"{counted(made.num_values, 'value')} of queries; to check it: warehouse verify {made.path}"
+    )
