@@ -7,7 +7,7 @@ leaderboard holds one run that is, and copies of its values under other names, e
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks import metrics
@@ -145,7 +145,14 @@ def compared(folder: Path, queries: int, judged: int, depth: int, runs: int) -> 
     return queries * depth
 
 
-def leaderboard(folder: Path, queries: int, judged: int, depth: int, runs: int) -> int:
+def leaderboard(
+    folder: Path,
+    queries: int,
+    judged: int,
+    depth: int,
+    runs: int,
+    shown: Sequence[str] = BOARD_METRICS,
+) -> int:
     """Evaluate one run and store its values again for many; return the number of judgments."""
     import duckdb
 
@@ -163,10 +170,10 @@ def leaderboard(folder: Path, queries: int, judged: int, depth: int, runs: int) 
     ranked = {query: {str(doc): float(depth - doc) for doc in range(depth)} for query in named}
     warehouse.ingest_qrels(DATASET, relevant)
     warehouse.ingest_run(DATASET, ranked, name="run00000")
-    warehouse.evaluate(DATASET, metrics=BOARD_METRICS)
+    warehouse.evaluate(DATASET, metrics=shown)
     with duckdb.connect(path) as con:
         for first in range(1, runs, BATCH):
-            _copy(con, first, min(first + BATCH, runs), len(BOARD_METRICS))
+            _copy(con, first, min(first + BATCH, runs), len(shown))
     return sum(len(documents) for documents in relevant.values())
 
 
