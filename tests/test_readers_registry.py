@@ -48,6 +48,7 @@ def path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_run_of_a_new_format_is_loaded_and_scored(path: Path, tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels("d", QRELS)
