@@ -31,6 +31,8 @@ from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
 migrate = schema.ensure
+# Other programs' own tests, which `test_peers_own_suites.py` reads and changes.
+collect_ignore = ["peer_suites"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", max_examples=quick.QUICK)
     if quick.is_quick(config):
         settings.load_profile("quick")
-    if config.option.basetemp is None and quick.has_memory():
+    if quick.is_quick(config) and config.option.basetemp is None and quick.has_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick.MEMORY))
 
 

@@ -198,6 +198,7 @@ def pooled_twin(text: str, qrels: Qrels, run: Run) -> float | None:
     return 1 - f if metric.name == "E" else f
 
 
+@pytest.mark.slow
 @FEW
 @given(data=SEVERAL)
 def test_pooled(data: tuple[Qrels, list[Run]]) -> None:
@@ -388,6 +389,7 @@ def test_a_board_says_what_it_shows(wh: Warehouse) -> None:
     assert board.notes == (f"{board.over_queries}; 3 of 3 judged queries answered by every run",)
 
 
+@pytest.mark.slow
 def test_a_board_names_each_way_that_values_of_a_metric_were_put_together(wh: Warehouse) -> None:
     """A template may have said another aggregate when the older run was evaluated."""
     wh.ingest_qrels("tiny", QRELS)
@@ -410,6 +412,7 @@ def test_only_sums_of_counts_are_counts() -> None:
     assert [m.is_count for m in parse(*names)] == [True, False, False, True, False]
 
 
+@pytest.mark.slow
 def test_several_datasets(wh: Warehouse) -> None:
     for name in ("A", "B"):
         wh.ingest_qrels(name, QRELS)

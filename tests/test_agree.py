@@ -420,6 +420,7 @@ def test_wrong_words_are_refused(demo: Warehouse, asked: dict, message: str) -> 
         demo.agree("dl19", **asked)
 
 
+@pytest.mark.slow
 def test_what_puts_runs_in_no_order_is_refused_or_left_out(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
     wh.ingest_run("tiny", run_of(q="ab"), name="one")

@@ -40,6 +40,7 @@ def tiny(
     return wh
 
 
+@pytest.mark.slow
 def test_an_alias_is_a_metric_and_heads_its_column(tiny: Warehouse) -> None:
     """P@1 of one is (0 + 1) / 2."""
     code, out, told = command("leaderboard", "-m", "first,RR", "--names")
@@ -69,6 +70,7 @@ def test_a_wrong_alias_is_an_error_where_it_is_asked_for(tiny: Warehouse) -> Non
         assert list(tiny.leaderboard(metrics="RR").metrics) == ["RR"]
 
 
+@pytest.mark.slow
 def test_by_default_the_metrics_of_the_project_are_shown(tiny: Warehouse) -> None:
     """Those of the dataset before those of all; in another database, what is stored there."""
     more = '[evaluate]\nmetrics = ["first", "NumRet"]\n'

@@ -52,6 +52,7 @@ def test_common_mistakes(told: str, call: Callable[[Any], Any], wh: Warehouse) -
         call(wh)
 
 
+@pytest.mark.slow
 def test_what_stands_for_the_type(wh: Warehouse, tmp_path: Path) -> None:
     np = pytest.importorskip("numpy")
     assert Warehouse(tmp_path / "b.duckdb", threads=np.int64(1)).init() is True
@@ -67,6 +68,7 @@ def test_what_stands_for_the_type(wh: Warehouse, tmp_path: Path) -> None:
     assert (type(loaded.dataset), type(loaded.name)) == (str, str)
 
 
+@pytest.mark.slow
 def test_values_that_are_bound(wh: Warehouse) -> None:
     np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     for given, bound in (

@@ -202,6 +202,7 @@ def test_what_is_measured_is_taken_out_again(history: Path) -> None:
     assert scores(wh) == before
 
 
+@pytest.mark.slow
 def test_the_plans_say_whether_predictions_are_read(history: Path) -> None:
     path = str(history / stored.FILE)
     restore.restore(path, "", ["nDCG@10"])
@@ -215,6 +216,7 @@ def test_the_plans_say_whether_predictions_are_read(history: Path) -> None:
     assert plans.FORBIDDEN & plans.scanned(path, stored.DATASET, "nDCG@10")
 
 
+@pytest.mark.slow
 def test_the_board_shows_copies_that_are_values_like_any_other(tmp_path: Path) -> None:
     stored.leaderboard(tmp_path, queries=3, judged=4, depth=20, runs=120)
     wh = Warehouse(tmp_path / stored.FILE)

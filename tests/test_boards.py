@@ -136,6 +136,7 @@ def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
         projects.leaderboard(["B", "C"], metrics="AP", ties=True)
 
 
+@pytest.mark.slow
 def test_ardoco_does_not_divide_its_mean_auc_by_the_weights(wh: Warehouse) -> None:
     """The rank metrics calculator adds up weight · AUC and leaves it at that; a mean divides.
 
@@ -210,6 +211,7 @@ def test_matching_by_system(projects: Warehouse) -> None:
     assert board.notes[2].endswith("1 system without values in every dataset: second (not in A)")
 
 
+@pytest.mark.slow
 def test_a_system_with_two_runs_is_refused(wh: Warehouse) -> None:
     for dataset in ("A", "B"):
         wh.ingest_qrels(dataset, {"q": {"a": 1}})
@@ -232,6 +234,7 @@ def test_no_run_in_common(wh: Warehouse) -> None:
     assert wh.leaderboard(["A", "B"], by="system").fetchall() == [(1, "s", 1.0, 2, 2)]
 
 
+@pytest.mark.slow
 def test_what_is_undefined_in_one_dataset_is_undefined_over_all(wh: Warehouse) -> None:
     for dataset, listed in (("A", {"a": 2.0, "z": 1.0}), ("B", {"a": 1.0})):
         wh.ingest_qrels(dataset, {"q": {"a": 1}})
@@ -302,6 +305,7 @@ def test_the_command(file: Path) -> None:
         assert "--weights" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_a_text_stays_a_text(wh: Warehouse) -> None:
     """Names reach SQL as values, whatever they hold."""
     names = ["it's", 'a "b" {{ x }}']

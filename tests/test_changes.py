@@ -127,7 +127,7 @@ def test_a_change_in_some_columns_is_told(con: duckdb.DuckDBPyConnection) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.sample(STRIDE, 3)
+@pytest.mark.sample(STRIDE, 5)
 @pytest.mark.parametrize("first", range(1, STRIDE))
 def test_a_change_in_any_column_is_told(con: duckdb.DuckDBPyConnection, first: int) -> None:
     assert planted(con, first, STRIDE) == []

@@ -166,6 +166,7 @@ def test_either_limit_is_enough(fallen: Warehouse, limits: dict, is_good: bool) 
     assert found.relation.project("verdict").fetchall() == [("good" if is_good else "regressed",)]
 
 
+@pytest.mark.slow
 def test_last_bits_are_no_loss_and_not_significant(wh: Warehouse) -> None:
     """AP is 7/12 of relevant documents at 1 and 12 and of those at 2 and 3; as doubles they differ."""
     queries = ("q1", "q2", "q3", "q4")
@@ -181,6 +182,7 @@ def test_last_bits_are_no_loss_and_not_significant(wh: Warehouse) -> None:
     assert (one.wins, one.ties, one.losses, one.lost_most) == (0, 4, 0, ())
 
 
+@pytest.mark.slow
 def test_what_is_better_is_good_however_significant(wh: Warehouse) -> None:
     load(wh, old=ranks(2, 2, 1, 2), new=ranks(1, 1, 1, 1))
     found = wh.check("tiny", "RR", max_drop=0, alpha=0.99)
@@ -204,6 +206,7 @@ def test_lower_may_be_better(wh: Warehouse) -> None:
     assert (one.against, one.difference, one.wins) == ("two", -0.25, 1)
 
 
+@pytest.mark.slow
 def test_a_drop_of_just_the_limit_is_good(wh: Warehouse) -> None:
     """P@1 is 0.7 after 0.8: as doubles they are more than 0.1 apart."""
     qrels = {f"q{n}": {"a": 1} for n in range(10)}
@@ -218,6 +221,7 @@ def test_a_drop_of_just_the_limit_is_good(wh: Warehouse) -> None:
     assert not wh.check("tiny", "P@1", max_drop=0.0999999).is_good
 
 
+@pytest.mark.slow
 def test_differences_that_are_all_the_same(wh: Warehouse) -> None:
     """Without any deviation t is infinite and p is 0; where nothing differs both are undefined."""
     load(wh, one=ranks(1, 1, 1, 1), two=ranks(2, 2, 2, 2), three=ranks(2, 2, 2, 2))
@@ -227,6 +231,7 @@ def test_differences_that_are_all_the_same(wh: Warehouse) -> None:
     assert (one.t, one.p, one.ties, one.verdict) == (None, None, 4, "good")
 
 
+@pytest.mark.slow
 def test_what_is_undefined_is_counted(wh: Warehouse) -> None:
     """Accuracy is null where no pair of a relevant and another document was retrieved."""
     run = {"q1": {"x": 2.0, "a": 1.0}, "q2": {"x": 2.0, "a": 1.0}, "q3": {"a": 1.0}}
@@ -268,6 +273,7 @@ def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
 # --------------------------------------------------------------------------- which runs
 
 
+@pytest.mark.slow
 def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     load(
         wh, "RR P@1", best=ranks(1, 1, 1, 2), low=ranks(3, 3, 3, 3), mid=ranks(1, 1, 2, 2),
@@ -458,6 +464,7 @@ def test_what_is_refused(fallen: Warehouse, asked: str, problem: str) -> None:
     assert tells(told, problem)
 
 
+@pytest.mark.slow
 def test_a_run_before_it_that_is_not_evaluated_is_said(fallen: Warehouse) -> None:
     """It might be the best."""
     for name in ("early", "late", "newest"):
@@ -601,6 +608,7 @@ def test_a_gate_that_the_engine_fails_at_stays_due(
     assert command("sync") == (0, f"tiny: gate RR by protocol trec_eval_9: {good}", "")
 
 
+@pytest.mark.slow
 def test_json_has_the_gates(synced: Project) -> None:
     synced.write("runs/bm25/two.run", "q1 Q0 b 1 2 t\nq2 Q0 b 1 1 t\n", age=1800)
     gated(synced, 'against = "last"\nalpha = 0.5\nmax_drop = 0.5\n')
@@ -903,6 +911,7 @@ def test_wrong_gates_are_refused(synced: Project, more: str, problem: str) -> No
         synced.sync()
 
 
+@pytest.mark.slow
 def test_a_gate_needs_a_direction(synced: Project) -> None:
     gated(synced, "")
     synced.settings('metric = "RR"', 'metric = "NumRet"')

@@ -490,6 +490,7 @@ def test_warnings_go_to_stderr(run: Callable[..., Answer], here: Path) -> None:
     assert "no document of the run" not in scored.err
 
 
+@pytest.mark.slow
 def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Answer], here: Path) -> None:
     """What pandas writes of ids beside missing values: 10.0 for 10."""
     Path("q.csv").write_text("query_id,doc_id,relevance\n1,10,1\n")
@@ -806,6 +807,7 @@ def test_query_from_a_file_and_stdin(
     assert both.code == 2
 
 
+@pytest.mark.slow
 def test_an_empty_result_is_said(small: Warehouse, program) -> None:
     query = "query 'select run from runs where false'"
     found, as_json, as_lines = program.calls(
@@ -879,6 +881,7 @@ def test_an_error_shows_the_place(run: Callable[..., Answer], small: Warehouse) 
     assert str(error.value) == found.err.removeprefix("warehouse: ").strip()
 
 
+@pytest.mark.slow
 def test_an_error_about_a_column_says_what_there_is(
     run: Callable[..., Answer], small: Warehouse
 ) -> None:

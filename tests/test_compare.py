@@ -265,6 +265,7 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
     ]
 
 
+@pytest.mark.slow
 def test_values_of_one_number_do_not_differ_side_by_side(wh: Warehouse) -> None:
     """AP of ranks 1 7 14 is (1 + 2/7 + 3/14) / 3 = 1/2, as that of 2 4 6; as doubles they differ."""
     ranks = {"one": {"p": (1, 7, 14), "q": (1, 2, 3)}, "other": {"p": (2, 4, 6), "q": (2, 4, 6)}}
@@ -347,6 +348,7 @@ def test_the_bootstrap_is_near_scipys(dl19: Warehouse) -> None:
 # --------------------------------------------------------------------------- what is compared
 
 
+@pytest.mark.slow
 @needs_cases
 def test_several_bases_and_all_others(dl19: Warehouse) -> None:
     found = dl19.compare("dl19", ["tasb", "ada2"], "AP", bases=["bm25", "bm25_rm3"])
@@ -413,6 +415,7 @@ def test_queries_of_other_runs_are_not_left_out_of_a_pair(wh: Warehouse) -> None
     assert left == {("one", "other"): (1, 2), ("one", "all"): (2, 4), ("other", "all"): (2, 4)}
 
 
+@pytest.mark.slow
 def test_what_is_judged_is_no_hypothesis(four: Warehouse) -> None:
     four.evaluate(metrics="RR Judged@2")
     assert {row["metric"] for row in pairs(four.compare("tiny", ["old", "new"], test="sign"))} == {
@@ -540,6 +543,7 @@ def test_a_judgment_below_0_is_none(wh: Warehouse) -> None:
     assert found["infAP", "high"]["if_all_relevant"] == pytest.approx(of_q / 2, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> None:
     """The one non-relevant document that PartialAUC@1 and PAP@1 count may stand at any rank: of x y a
     it is x, above a: 0. If x and y were relevant, as they would be, nothing would stand above: 1.

@@ -22,7 +22,14 @@ def modules() -> list[str]:
     return ["warehouse", *(m.name for m in found if not m.name.startswith(skipped))]
 
 
-@pytest.mark.parametrize("name", modules())
+# The examples of the class are a tour of it.
+TOUR = "warehouse.warehouse"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == TOUR else []) for name in modules()],
+)
 def test_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, made = tmp_path / "here", tmp_path / "made"
     here.mkdir()

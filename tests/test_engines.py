@@ -34,6 +34,7 @@ def files(tmp_path: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.slow
 def test_parts_are_scored_as_the_whole(files: list[Path]) -> None:
     good = [files[0], files[2]]
     plain = Warehouse.score(QRELS, good, METRICS)

@@ -620,6 +620,7 @@ def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
 # ------------------------------------------------------------------------- while others work on it
 
 
+@pytest.mark.slow
 def test_others_write_while_values_are_computed(tiny: Warehouse, counts: Counts) -> None:
     other = Warehouse(tiny.path, lock_timeout=0)
     written = tiny.evaluate(metrics="RR", on_metric=lambda _: other.ingest_qrels("other", QRELS))
@@ -628,6 +629,7 @@ def test_others_write_while_values_are_computed(tiny: Warehouse, counts: Counts)
     assert tiny.verify().is_good
 
 
+@pytest.mark.slow
 def test_what_changes_while_values_are_computed_is_in_them(tiny: Warehouse, counts: Counts) -> None:
     other, seen = Warehouse(tiny.path, lock_timeout=0), []
 
@@ -651,6 +653,7 @@ def test_what_changes_while_values_are_computed_is_in_them(tiny: Warehouse, coun
     assert tiny.verify().is_good
 
 
+@pytest.mark.slow
 def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse) -> None:
     other, seen = Warehouse(tiny.path, lock_timeout=0), []
 
@@ -664,6 +667,7 @@ def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse)
     assert tiny.verify().num_verified == 4
 
 
+@pytest.mark.slow
 def test_values_of_several_datasets_are_computed_ahead(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_dataset_may_be_left_out_while_there_is_one(run, tmp_path: Path, put) 
     assert "mine, other" in refused.err
 
 
+@pytest.mark.slow
 def test_a_folder_of_beir(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has d1 first, which is relevant to q1, and not to q2: RR is 1 and 0."""
     monkeypatch.chdir(tmp_path)

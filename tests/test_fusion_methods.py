@@ -155,6 +155,7 @@ def test_even_documents_have_even_condorcet_scores() -> None:
         }
 
 
+@pytest.mark.slow
 def test_tenths_that_add_up_to_a_half_are_no_majority() -> None:
     """0.1 + 0.2 against 0.3 is even, although 0.1 + 0.2 is not 0.3 in binary fractions."""
     up, down = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
@@ -185,6 +186,7 @@ def test_ranks_beyond_what_was_trained_on() -> None:
         assert (places["d0"], places["d1"], places["d1001"]) == (2, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_probability_of_one_has_odds() -> None:
     """All five documents of a depth are relevant: ln(1 / 0.001) for each run."""
     run = {"q": {f"d{n}": 9.0 - n for n in range(5)}}
@@ -193,6 +195,7 @@ def test_a_probability_of_one_has_odds() -> None:
         assert ours["d0"] == pytest.approx(2 * 6.907755278982137)
 
 
+@pytest.mark.slow
 def test_the_level_of_what_is_relevant() -> None:
     runs = {"A": {"q": {"a": 2.0, "b": 1.0}}, "B": {"q": {"b": 1.0}}}
     with loaded(runs, {"q": {"a": 1, "b": 2}}).file.read() as con:

@@ -39,6 +39,7 @@ def test_ir_measures_not_yet_is_not_there():
             notation.parse(name)
 
 
+@pytest.mark.sample(2, 2)
 @pytest.mark.parametrize(("data", "run", "opts"), peer_keys("ir_measures"))
 def test_ir_measures(data: Case, run: str, opts: str) -> None:
     """ir_measures asks pytrec_eval for most measures and counts a missing query as 0 (trec_eval -c).

@@ -115,6 +115,7 @@ def bounds(data: Case, runs: tuple[str, ...]) -> tuple[Judged, dict[str, list[Va
     return judged, found
 
 
+@pytest.mark.sample(2, 2)
 @pytest.mark.parametrize(("data", "run", "opts"), peer_keys("ranx"))
 def test_ranx(data: Case, run: str, opts: str) -> None:
     """Its bpref is only comparable where no query of the qrels is without judgments of both kinds.

@@ -487,6 +487,7 @@ def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -
     assert b">worse<" not in drawn[0]
 
 
+@pytest.mark.slow
 def test_a_picture_of_names_that_are_no_formulas(here: Folder) -> None:
     pytest.importorskip("vl_convert")
     wh = Warehouse()
@@ -543,6 +544,7 @@ def test_what_differs_between_versions(wh: Warehouse) -> None:
         wh.qrels_diff("tiny", 1, 3)
 
 
+@pytest.mark.slow
 def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path: Path) -> None:
     one, two = tmp_path / "one.txt", tmp_path / "two.txt"
     one.write_text("q 1 a 1\nq 2 a 0\n")

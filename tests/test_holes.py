@@ -61,6 +61,7 @@ def test_by_hand(tiny: Warehouse) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_top_and_depth_and_runs(tiny: Warehouse) -> None:
     def keys(**asked: object) -> list[tuple]:
         return tiny.holes("tiny", **asked).relation.project("query_id, doc_id").fetchall()
@@ -82,6 +83,7 @@ def test_top_and_depth_and_runs(tiny: Warehouse) -> None:
     assert found.total == 3
 
 
+@pytest.mark.slow
 def test_the_protocol_says_which_queries_and_documents_count(tiny: Warehouse, here: object) -> None:
     every = tiny.holes("tiny", protocol="ardoco").relation.fetchall()
     assert {row[0] for row in every} == {"q1", "q2"}
@@ -148,6 +150,7 @@ def test_random_runs_are_as_the_twin_says(wh: Warehouse) -> None:
     assert sorted(judged()) == found.filled.relation.project("run, judged_after").fetchall()
 
 
+@pytest.mark.slow
 def test_what_assessors_get_can_be_filled_in_and_loaded(tiny: Warehouse, tmp_path: Path) -> None:
     """Unfilled lines are no judgments: they are holes again."""
     file = tmp_path / "to_judge.txt"

@@ -56,6 +56,7 @@ def test_names_elsewhere_come_from_every_header() -> None:
             assert known.name in everything
 
 
+@pytest.mark.slow
 def test_what_may_be_left_out_stands_in_brackets() -> None:
     assert listed("nDCG")["metric"] == "nDCG[@k]"
     assert listed("P")["metric"] == "P@k"

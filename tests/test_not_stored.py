@@ -168,6 +168,7 @@ def test_it_is_computed_several_times_on_one_connection(tiny: Warehouse) -> None
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_slice_has_it_too(tiny: Warehouse) -> None:
     """P@1 of one is 1 for q1 and 0 for q2, that of two the other way round; RR@1 too."""
     tiny.evaluate("tiny", metrics="RR", slices="first = query_id = 'q1'")
@@ -189,6 +190,7 @@ def test_a_slice_has_it_too(tiny: Warehouse) -> None:
         tiny.leaderboard("tiny", metrics="P@1", slice="firts")
 
 
+@pytest.mark.slow
 def test_a_slice_of_documents_whose_attributes_changed(tiny: Warehouse) -> None:
     """The parts are those of now, and what was stored by the earlier ones is computed anew."""
     tiny.ingest_attributes("tiny", {"a": {"g": "x"}, "c": {"g": "x"}}, of="docs", name="t")
@@ -203,6 +205,7 @@ def test_a_slice_of_documents_whose_attributes_changed(tiny: Warehouse) -> None:
     assert {row.part for row in board} >= {"x", "y"}
 
 
+@pytest.mark.slow
 def test_a_day_and_an_older_version_of_the_qrels_have_it_too(tiny: Warehouse) -> None:
     """In the new judgments b and x are relevant: P@1 of one is (0 + 1) / 2, of two (1 + 0) / 2."""
     then = dt.datetime.now(dt.UTC)
@@ -246,6 +249,7 @@ def test_a_value_that_is_not_stored_is_explained(tiny: Warehouse) -> None:
     assert (code, "warehouse explain one P@2 q2 -d tiny" in told) == (2, True)
 
 
+@pytest.mark.slow
 def test_runs_are_chosen_by_name_system_and_tag(tmp_path: Path) -> None:
     """Three runs: of the systems S, S and T, with the stages first, second and first."""
     wh = Warehouse(tmp_path / "w.duckdb")

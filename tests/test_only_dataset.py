@@ -99,6 +99,7 @@ def test_methods_mean_the_only_dataset_too(filled: Path) -> None:
         assert found(**rest).fetchall() == found("dl19", **rest).fetchall() != []
 
 
+@pytest.mark.slow
 def test_loading_means_the_only_dataset(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "new.duckdb")
     with pytest.raises(UsageError, match=r"^there is no dataset yet: name the first one$"):

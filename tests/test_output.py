@@ -34,7 +34,7 @@ def wh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared) -> Warehouse:
     return prepared(Path("warehouse.duckdb"), two_runs)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(3, 2)
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
@@ -97,6 +97,7 @@ def test_every_way_to_write_takes_the_format_from_the_name(wh: Warehouse) -> Non
         assert len(rows) == len(json.loads(Path("rows.json").read_text())) > 0
 
 
+@pytest.mark.slow
 def test_a_dash_is_stdout(wh: Warehouse) -> None:
     for words in (("query", ROWS), ("runs",)):
         assert command(*words, "-o", "-", "-f", "csv")[1] == command(*words, "-f", "csv")[1]
@@ -126,6 +127,7 @@ def test_a_file_that_is_scored_is_not_replaced(wh: Warehouse) -> None:
         assert Path(name).read_text() == before
 
 
+@pytest.mark.slow
 def test_a_link_stays_a_link_and_a_mode_stays(wh: Warehouse) -> None:
     real = Path("real.csv")
     real.touch(mode=0o600)
@@ -154,6 +156,7 @@ def test_a_long_name(wh: Warehouse) -> None:
     assert Path(name).read_text() == command("query", ROWS)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_written_to(wh: Warehouse) -> None:
     for words in (("query", ROWS), ("runs",)):

@@ -224,6 +224,7 @@ def test_protocols_side_by_side(here: Folder) -> None:
     assert 'lacks,≠,"rbp, rbp_resid, unj",,,' in lines
 
 
+@pytest.mark.slow
 def test_a_changed_protocol_makes_stale_only_what_it_changes(
     here: Folder, loaded: Warehouse
 ) -> None:
@@ -261,6 +262,7 @@ def test_equal_protocols_share_values_in_fingerprint_and_not_in_name(
 # --------------------------------------------------------------------------- what is gone
 
 
+@pytest.mark.slow
 def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehouse) -> None:
     low = BEST.replace('"higher"', '"lower"')
     here.metric(low)
@@ -304,6 +306,7 @@ def test_values_of_a_parameter_that_is_gone_are_shown(here: Folder, loaded: Ware
     assert len(loaded.leaderboard("tiny", metrics=["Best(level=2)@3"]).fetchall()) == 2
 
 
+@pytest.mark.slow
 def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Warehouse) -> None:
     here.write("warehouse.toml", SETTINGS + 'ties = "doc_asc"\n')
     loaded.evaluate(metrics="Best@3")

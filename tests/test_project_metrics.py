@@ -80,6 +80,7 @@ def test_parameters_of_every_type_and_names_with_them(here: Folder) -> None:
     assert command("metrics", "show", "worth.1=5")[0] == 0
 
 
+@pytest.mark.slow
 def test_the_whole_lists_are_read_in_batches(
     here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_metric_that_was_read_is_taken(here: Folder, loaded: Warehouse) -> Non
     assert loaded.leaderboard("tiny", metrics=[best]).columns[3] == "Best@2"
 
 
+@pytest.mark.slow
 def test_an_edit_is_seen_by_the_next_call(here: Folder, loaded: Warehouse) -> None:
     assert loaded.evaluate(metrics="Best@2").computed == 2
     here.metric(BEST.replace("max(relevance)", "2 * max(relevance)"))
@@ -143,6 +145,7 @@ def test_two_folders_in_turn(here: Folder, tmp_path: Path, monkeypatch: pytest.M
         assert score("Best@2") == {"Best@2": value}
 
 
+@pytest.mark.slow
 def test_the_files_are_looked_at_once_for_a_request(
     here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -475,6 +478,7 @@ def test_what_a_select_may_hold(here: Folder) -> None:
     assert score("Best@3") == {"Best@3": 2.0}  # q1: 1 + 0 + 3, q2: 0
 
 
+@pytest.mark.slow
 def test_a_macro_in_the_file_takes_no_name_of_a_function(here: Folder, loaded: Warehouse) -> None:
     for schema in ("main", "store"):
         with duckdb.connect(str(loaded.path)) as con:

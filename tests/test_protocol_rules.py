@@ -229,6 +229,7 @@ def test_depth_in_a_part_of_the_documents(wh: Warehouse) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", JUDGED)
     wh.ingest_run("tiny", ANSWERED, name="mine")

@@ -64,6 +64,7 @@ def test_all_is_well(evaluated: Warehouse) -> None:
     assert (found.num_up_to_date, found.num_to_compute, found.num_orphaned) == (8, 0, 0)
 
 
+@pytest.mark.slow
 def test_what_is_missing_and_what_it_costs(evaluated: Warehouse) -> None:
     evaluated.ingest_run("tiny", {"q1": {"c": 1.0}}, name="three")
     evaluated.evaluate("tiny", runs="two", metrics="RR")
@@ -83,6 +84,7 @@ def test_what_is_missing_and_what_it_costs(evaluated: Warehouse) -> None:
     assert standing(evaluated) == []
 
 
+@pytest.mark.slow
 def test_exactly_what_a_change_concerns_is_stale(here: Folder, evaluated: Warehouse) -> None:
     """A formula, a direction, an extended metric; not a title, a comment, a summary or a reference."""
     for words in (
@@ -124,6 +126,7 @@ def test_a_changed_relation_makes_its_readers_stale(
     assert [row[:2] for row in standing(evaluated)] == [("stale", "Unknown")]
 
 
+@pytest.mark.slow
 def test_a_changed_protocol_makes_its_values_stale(here: Folder, evaluated: Warehouse) -> None:
     evaluated.evaluate(metrics="AP", protocol="top2")
     settings = (here.path / "warehouse.toml").read_text()
@@ -202,6 +205,7 @@ def test_what_is_listed_is_what_evaluate_computes(here: Folder, evaluated: Wareh
     assert evaluated.evaluate(runs="two").up_to_date == 4
 
 
+@pytest.mark.slow
 def test_where_nothing_is_evaluated_status_lists_what_evaluate_begins_with(wh: Warehouse) -> None:
     """And says why there is nothing to list; names with blanks are quoted as a shell takes them."""
     wh.init()
@@ -223,6 +227,7 @@ def test_where_nothing_is_evaluated_status_lists_what_evaluate_begins_with(wh: W
     assert wh.status().num_up_to_date == 6
 
 
+@pytest.mark.slow
 def test_a_curve_alone_is_no_beginning(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
@@ -231,6 +236,7 @@ def test_a_curve_alone_is_no_beginning(wh: Warehouse) -> None:
     assert wh.evaluate().computed == len(DEFAULT_METRICS)
 
 
+@pytest.mark.slow
 def test_status_says_what_preferences_cannot_give(wh: Warehouse, tmp_path: Path) -> None:
     """And the command that it proposes, as a shell takes it, computes what they can."""
     (tmp_path / "prefs.txt").write_text("q1 0 1 a 2\nq1 0 1 b 1\n")
@@ -249,6 +255,7 @@ def test_status_says_what_preferences_cannot_give(wh: Warehouse, tmp_path: Path)
     assert (wh.status().num_up_to_date, wh.status().unfit) == (7, {})
 
 
+@pytest.mark.slow
 def test_status_names_what_preferences_cannot_give_by_any_protocol(
     wh: Warehouse, tmp_path: Path
 ) -> None:
@@ -292,6 +299,7 @@ def test_slices_are_brought_up_to_date_too_but_not_curves(wh: Warehouse) -> None
     assert (done.computed, done.up_to_date) == (2, 6)
 
 
+@pytest.mark.slow
 def test_a_curve_that_is_proposed_is_quoted_as_a_shell_takes_it(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
@@ -439,6 +447,7 @@ def test_the_parts_add_up_to_the_stored_value(
         assert sum(parts[first:]) == pytest.approx(found.value, abs=1e-12), metric
 
 
+@pytest.mark.slow
 def test_the_first_value_after_none_is_a_part(wh: Warehouse) -> None:
     """LAG of two non-relevant documents, then a relevant one: undefined, undefined, 2."""
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
@@ -452,6 +461,7 @@ def test_the_first_value_after_none_is_a_part(wh: Warehouse) -> None:
     assert wh.explain("tiny", "one", "q", "LAG", top=1).relation.fetchall()[-1][4:] == (2.0, 2.0)
 
 
+@pytest.mark.slow
 def test_a_list_that_is_not_there_and_a_value_of_its_own(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", GRADES)
     wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="one")
@@ -466,6 +476,7 @@ def test_a_list_that_is_not_there_and_a_value_of_its_own(wh: Warehouse) -> None:
     assert sum(row[5] for row in rows) == wh.explain("tiny", "one", "q", "MaxRank").value
 
 
+@pytest.mark.slow
 def test_a_stale_value_and_one_of_a_metric_that_is_gone(here: Folder, evaluated: Warehouse) -> None:
     assert evaluated.explain("tiny", "one", "q1", "Best@2").value == 1.0
     here.metric(BEST.replace("max(relevance)", "sum(relevance + 1)"))
@@ -505,6 +516,7 @@ def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
         assert (code, tells(told, message)) == (2, True), told
 
 
+@pytest.mark.slow
 def test_hostile_names_are_explained_too(wh: Warehouse) -> None:
     query, name = "q'; drop table store.run; --", 'r" or true'
     wh.ingest_qrels("tiny", {query: {"a": 1}})
@@ -575,6 +587,7 @@ def test_a_changed_bit_is_seen(evaluated: Warehouse) -> None:
         assert (code, f"{option}: goes with a sample" in told) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_changed_prediction_or_hit_is_seen(evaluated: Warehouse) -> None:
     """AP of one in q1 is (1/2 + 2/3) / 2; with b at the end, a and c are first and second: 1."""
     put(
@@ -651,6 +664,7 @@ WRONG = (
 )
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
     assert evaluated.verify(sample=1).problems.fetchall() == []
     put(
@@ -662,6 +676,7 @@ def test_rows_that_cannot_be_are_found(evaluated: Warehouse) -> None:
     assert {told for _, told in WRONG} - set(found) == set()
 
 
+@pytest.mark.slow
 def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
     """What has no row of its content left is told of: of runs, here, there are two."""
     evaluated.ingest_training("tiny", {"q0": {"a": 1}})
@@ -717,6 +732,7 @@ def test_long_tables_are_looked_through_in_stretches(
     assert (len(looked) > 3) == (size < 1_000)
 
 
+@pytest.mark.slow
 def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: Warehouse) -> None:
     evaluated.evaluate(metrics="AP", protocol="top2")
     here.metric(BEST.replace("max(relevance)", "min(relevance)"))

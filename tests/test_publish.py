@@ -79,6 +79,7 @@ def test_a_replica_is_the_same(small: Warehouse) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_replica_of_a_replica(small: Warehouse) -> None:
     small.publish("replica.duckdb")
     Warehouse("replica.duckdb").publish("second.duckdb")
@@ -88,6 +89,7 @@ def test_a_replica_of_a_replica(small: Warehouse) -> None:
     assert mark == [(str(Path("replica.duckdb").absolute()),)]
 
 
+@pytest.mark.slow
 def test_nothing_is_written_into_a_replica(small: Warehouse) -> None:
     """The next one would take it away; one that is put back is made a warehouse by itself."""
     small.publish("replica.duckdb")
@@ -115,6 +117,7 @@ def test_nothing_is_written_into_a_replica(small: Warehouse) -> None:
     assert command("init", "--own", "--db", "new.duckdb")[2] == "new.duckdb: made\n"
 
 
+@pytest.mark.slow
 def test_again_and_for_older_clients(small: Warehouse) -> None:
     if duckdb.__version__.startswith("1."):
         # it passes over the compression that the older format has not; DuckDB 2 refuses to
@@ -258,6 +261,7 @@ def test_a_link_to_a_replica_stays_a_link(small: Warehouse) -> None:
     assert sorted(path.name for path in Path("far").iterdir()) == ["away.duckdb"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes there")
 def test_a_replica_keeps_its_mode(small: Warehouse) -> None:
     """Those who may read it may read the next one, whatever the mask of the process that makes it."""

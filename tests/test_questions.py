@@ -118,6 +118,7 @@ def test_runs_that_show_the_same(wh: Warehouse, tops) -> None:
     assert set(rows(wh, about("shared"))) == expected
 
 
+@pytest.mark.slow
 def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
     values: dict[str, dict[str, float]] = {}
     for run in wh.runs("dl19").relation.project("run").fetchall():
@@ -168,6 +169,7 @@ def test_the_examples_of_the_views_answer(
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 
+@pytest.mark.slow
 def test_macros_answer_as_the_commands_do(wh: Warehouse, tmp_path: Path) -> None:
     """In a replica too, for any program; each has an example, and a comment for each argument."""
     described = wh.schema().relation.filter("kind = 'macro'").fetchall()
@@ -199,6 +201,7 @@ def test_macros_answer_as_the_commands_do(wh: Warehouse, tmp_path: Path) -> None
     assert found[:4] == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_query_without_rows_says_which_metric_is_meant(wh: Warehouse) -> None:
     meant = "'ndcg@10' is stored as 'nDCG@10'"
     for sql in ("from leaderboard where metric = 'ndcg@10'", "from board('dl19', $m)"):

@@ -157,6 +157,7 @@ def test_empty_dict(con, way):
             readers.stage(con, given, kind)
 
 
+@pytest.mark.slow
 def test_a_run_without_anything_is_scored(put) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     files = [
@@ -408,6 +409,7 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
 # --------------------------------------------------------------------------- what cannot be read
 
 
+@pytest.mark.slow
 def test_an_answer_of_the_warehouse_is_a_source(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

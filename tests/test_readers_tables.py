@@ -629,6 +629,7 @@ def test_a_line_too_long_for_the_csv_reader_is_refused(con, put, length):
     assert caught.value.problems == ((3, "longer than 2 MiB"),)
 
 
+@pytest.mark.slow
 def test_carriage_returns_end_lines_too(con, put):
     """More than a line may have in all, without one newline."""
     rows = [f"q{n // 1000},d{n},{n % 1000}" for n in range(250_000)]

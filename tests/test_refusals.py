@@ -304,16 +304,17 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     assert len(found) >= 5
     assert set(found) == {(True, False)}
     rows = content.index(b"q1999")
-    wh.path.write_bytes(content[:rows] + b"x" + content[rows + 1 :])
-    with pytest.raises(UsageError, match=told):
-        wh.query("select max(query_id) from store.judgment")
+    for damaged in (content[:rows] + b"x" + content[rows + 1 :], content[:rows]):
+        wh.path.write_bytes(damaged)
+        with pytest.raises(UsageError, match=told):
+            wh.query("select max(query_id) from store.judgment")
     # what a query says itself is no damage
     for sql in ("select 'Corrupt database file'::int", "select error('Corrupt database file')"):
         with pytest.raises(
             WarehouseError, match=r"^(Conversion|Invalid Input) Error: .*Corrupt data"
         ):
             whole.query(sql)
-    for length in (13, 5000, len(content) - 1):
+    for length in (13, 5000):
         wh.path.write_bytes(content[:length])
         with pytest.raises(UsageError, match=told):
             wh.runs()

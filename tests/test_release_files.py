@@ -114,6 +114,7 @@ def test_the_containers() -> None:
         assert not re.search(r"\$\{[^}]*$", text)
 
 
+@pytest.mark.slow
 def test_a_wrong_command_is_found() -> None:
     with pytest.raises(AssertionError):
         check(["leaderbord"])

@@ -28,6 +28,7 @@ def grades(con: duckdb.DuckDBPyConnection) -> list[float]:
     return [row[0] for row in con.sql("select relevance from staged").fetchall()]
 
 
+@pytest.mark.slow
 def test_loaded_and_scored(tmp_path: Path, ratings: str) -> None:
     wh = Warehouse(tmp_path / "films.duckdb")
     given = {"columns": COLUMNS, "relevance": "rating >= 4"}
@@ -49,6 +50,7 @@ def test_loaded_and_scored(tmp_path: Path, ratings: str) -> None:
     assert found.means() == {"RR": 0.25}
 
 
+@pytest.mark.slow
 def test_commands_and_projects(ratings: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(ratings).parent
     monkeypatch.chdir(folder)

@@ -147,6 +147,7 @@ RUN_KEYS, METRIC_KEYS = keys(RUNS), keys(METRICS)
 PAIR = f"#metric={METRIC_KEYS['RR']}&base=bm25&run={RUN_KEYS[SCRIPT]}"
 
 
+@pytest.mark.slow
 def test_every_link_leads_to_a_place_in_the_folder(site: Site) -> None:
     for name, page in site.pages.items():
         for link in page.links:
@@ -167,6 +168,7 @@ def test_every_link_leads_to_a_place_in_the_folder(site: Site) -> None:
                 assert parts.fragment in site.pages[there].ids, (name, link)
 
 
+@pytest.mark.slow
 def test_pages_keep_a_strict_policy_and_ask_no_other_machine(site: Site) -> None:
     for name, page in site.pages.items():
         assert page.wrong == [], name
@@ -182,6 +184,7 @@ def test_pages_keep_a_strict_policy_and_ask_no_other_machine(site: Site) -> None
         ), path
 
 
+@pytest.mark.slow
 def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
     board = site.warehouse.leaderboard("tiny", ci=True)
     page = site.pages["tiny/index.html"]
@@ -210,6 +213,7 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
     assert board.to_latex() in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
     for run in RUNS:
@@ -230,6 +234,7 @@ def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
         assert all(repr(value) in page.text for (value,) in rows)
 
 
+@pytest.mark.slow
 def test_queries_have_the_lists_and_the_parts_of_explain(site: Site) -> None:
     query_keys = keys(row.query_id for row in site.warehouse.queries("tiny", "bm25"))
     for query, run in (("q0", "bm25"), ("q&<b>6</b>", SCRIPT)):
@@ -241,9 +246,10 @@ def test_queries_have_the_lists_and_the_parts_of_explain(site: Site) -> None:
         rows = [row for row in told if row.doc_id]
         assert [found["documents"][number] for number in documents] == [r.doc_id for r in rows]
         assert [found["grades"][number] for number in documents] == [r.relevance for r in rows]
-        assert parts == pytest.approx([row.part for row in rows], abs=1e-4)
+        assert [n / 10_000 for n in parts] == pytest.approx([row.part for row in rows], abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["nDCG@3", "AP"])
 def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> None:
     protocol = "trec_eval_9" if metric == "AP" else "default"
@@ -260,6 +266,7 @@ def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> 
         assert [row[3] for row in there[depth:]] == [None] * len(there[depth:])
 
 
+@pytest.mark.slow
 def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
     board = [row.run for row in site.warehouse.leaderboard("tiny")]
     for metric in METRICS:
@@ -281,6 +288,7 @@ def values_of(chart: dict[str, Any], layer: str) -> list[dict[str, Any]]:
     return [row for one in chart["layer"] if one["name"] == layer for row in one["data"]["values"]]
 
 
+@pytest.mark.slow
 def test_history_is_that_of_the_command(site: Site) -> None:
     page = site.pages["tiny/history.html"]
     for metric, found in zip(METRICS, page.data, strict=True):
@@ -297,6 +305,7 @@ def test_history_is_that_of_the_command(site: Site) -> None:
         assert all((site.folder / "tiny" / point["go"]).exists() for point in drawn)
 
 
+@pytest.mark.slow
 def test_slices_and_agreement_are_those_of_the_commands(site: Site) -> None:
     cells = site.pages["rich/slices.html"].cells
     runs = [row.run for row in site.warehouse.leaderboard("rich")]
@@ -320,6 +329,7 @@ def test_slices_and_agreement_are_those_of_the_commands(site: Site) -> None:
     assert ["nDCG@3", "·", "" if row.tau_ap is None else f"{row.tau_ap:.4f}"] in cells
 
 
+@pytest.mark.slow
 def test_holes_fusion_and_curves_are_those_of_the_commands(site: Site) -> None:
     holes = site.warehouse.holes("rich", depth=10, top=100)
     assert (site.folder / "rich/judge-next.csv").read_text() == holes.to_csv()
@@ -352,6 +362,7 @@ def test_the_drawing_library_is_that_of_the_pictures() -> None:
     assert vega.PATH.read_text(encoding="utf-8") == vega.made()
 
 
+@pytest.mark.slow
 def test_gates_are_on_the_first_page_and_on_that_of_the_run(site: Site) -> None:
     red = [row for row in site.warehouse.gates("rich") if row.is_red]
     assert red
@@ -363,6 +374,7 @@ def test_gates_are_on_the_first_page_and_on_that_of_the_run(site: Site) -> None:
     assert "are green" in site.pages["index.html"].text
 
 
+@pytest.mark.slow
 def test_names_are_text_and_every_page_is_there(site: Site, tmp_path: Path) -> None:
     home = site.pages["index.html"]
     assert "empty <b>" in home.text
@@ -378,6 +390,7 @@ def test_names_are_text_and_every_page_is_there(site: Site, tmp_path: Path) -> N
         assert re.fullmatch(r"[a-z0-9._-]+", path.name), path
 
 
+@pytest.mark.slow
 def test_grades_may_be_fractions_and_effects_infinite(site: Site) -> None:
     assert "grade 1.5" in site.pages["tiny/queries/q0.html"].text
     assert "Infinity" in rendering.script("RR", [float("inf")])
@@ -403,6 +416,7 @@ def test_keys_differ_where_file_systems_do_not() -> None:
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,60}", key) for key in found.values())
 
 
+@pytest.mark.slow
 def test_a_report_replaces_a_report_and_nothing_else(site: Site, tmp_path: Path, run) -> None:
     folder = shutil.copytree(site.folder, tmp_path / "site")
     (folder / "CNAME").write_text("example.org")
@@ -425,6 +439,7 @@ def test_a_report_replaces_a_report_and_nothing_else(site: Site, tmp_path: Path,
         assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "site"
     folder.mkdir()
@@ -436,6 +451,7 @@ def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_of_very_many_queries_those_that_differ_most_have_pages(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -87,6 +87,7 @@ def test_a_reproduction_by_hand(wh: Warehouse) -> None:
     assert base["p"] == pytest.approx(1 / 2 - 1 / math.pi, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_lists_by_hand(wh: Warehouse) -> None:
     """dcab against cdba: by id 4 3 1 2 and 3 4 2 1; of six pairs of ranks four go the same way.
 
@@ -179,7 +180,7 @@ def load_case(wh: Warehouse, name: str) -> Warehouse:
     [
         pytest.param(
             pair, id="-".join(pair["runs"][:2]),
-            marks=[] if pair["case"] in REPLICATED else [pytest.mark.slow],
+            marks=[] if pair["case"] in REPLICATED else [pytest.mark.long],
         )
         for pair in GOLDEN["pairs"]
     ],
@@ -266,6 +267,7 @@ def test_random_lists_are_as_the_twins_say(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- what is left out
 
 
+@pytest.mark.slow
 def test_what_is_undefined_or_missing_is_told(wh: Warehouse) -> None:
     """What is never reached is null, and what a run does not answer is missing."""
     wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
@@ -283,6 +285,7 @@ def test_what_is_undefined_or_missing_is_told(wh: Warehouse) -> None:
     assert "no nrmse, because not all values lie between 0 and 1" in found.notes[1]
 
 
+@pytest.mark.slow
 def test_an_error_is_a_share_only_of_values_between_0_and_1(wh: Warehouse) -> None:
     """YAAP of one relevant document is ln 2 where it comes first, and -ln 2 where it is missing."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1}})
@@ -320,6 +323,7 @@ def test_it_is_told_over_which_queries_an_improvement_is(wh: Warehouse) -> None:
     assert not any("er and dri" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_it_is_told_where_the_agreement_of_lists_is_undefined(wh: Warehouse) -> None:
     """Of one document there is no order."""
     short = {f"q{n}": {"a": 1.0} for n in range(1, 6)}
@@ -399,6 +403,7 @@ def test_values_that_are_missing_are_refused_with_the_command(demo: Warehouse) -
         demo.reproduce("dl19", "tasb", "late", metrics="AP(rel=2)")
 
 
+@pytest.mark.slow
 def test_the_command(demo: Warehouse) -> None:
     asked = ["reproduce", "tasb", "ada2", "-d", "dl19", "-f", "csv", "--db", str(demo.path)]
     code, out, told = command(*asked, "-m", "nDCG@10", "--base", "bm25", "bm25_rm3")
@@ -407,6 +412,7 @@ def test_the_command(demo: Warehouse) -> None:
     assert (code, len(out.splitlines())) == (0, 44)
 
 
+@pytest.mark.slow
 def test_last_bits_are_no_difference(wh: Warehouse) -> None:
     """AP is 7/12 of relevant documents at 1 and 12 and of those at 2 and 3; as doubles they differ."""
     queries = ("q1", "q2", "q3")

@@ -134,6 +134,7 @@ def test_every_digit_is_saved(board: Result, tmp_path: Path) -> None:
     assert not (tmp_path / "b.xlsx").exists()
 
 
+@pytest.mark.slow
 def test_a_result_is_a_source(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q1": {"a": 1}})
     wh.ingest_run("tiny", {"q1": {"a": 2.0, "b": 1.0}}, name="one")
@@ -144,6 +145,7 @@ def test_a_result_is_a_source(wh: Warehouse) -> None:
     assert Warehouse.score({"q1": {"a": 1}}, kept, "RR").means() == {"RR": 1.0}
 
 
+@pytest.mark.slow
 def test_a_comparison_has_two_tables(wh: Warehouse) -> None:
     pytest.importorskip("scipy")
     two_runs(wh)

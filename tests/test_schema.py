@@ -312,6 +312,35 @@ def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPa
 # --------------------------------------------------------------------------- files that are not ours
 
 
+@pytest.mark.usefixtures("made")
+def test_a_file_as_this_process_left_it_is_opened_once(
+    wh: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its schema is looked at before the source is read only if somebody may have changed it."""
+    execute = duckdb.DuckDBPyConnection.execute
+    opened: list[str] = []
+
+    def counted(con: duckdb.DuckDBPyConnection, sql: object, *rest: object) -> object:
+        opened.extend(re.findall(r"^attach .*\((.*)\)", str(sql)))
+        return execute(con, sql, *rest)
+
+    monkeypatch.setattr(duckdb.DuckDBPyConnection, "execute", counted)
+    looked, written = "type duckdb, read_only", "type duckdb"
+    wh.ingest_qrels("d", {"q": {"a": 1}})
+    opened.clear()
+    wh.ingest_run("d", {"q": {"a": 1.0}}, name="one")
+    assert opened == [written]
+    opened.clear()
+    wh.path.touch()
+    wh.ingest_run("d", {"q": {"a": 2.0}}, name="two")
+    assert opened == [looked, written]
+    log = wh.path.with_name(f"{wh.path.name}.wal")
+    log.write_bytes(b"")
+    assert not database.is_as_left(wh.path)
+    log.unlink()
+    assert database.is_as_left(wh.path)
+
+
 def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts: Counts) -> None:
     wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
     with duckdb.connect(str(wh.path)) as con:

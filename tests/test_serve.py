@@ -170,6 +170,7 @@ def test_boards_have_the_numbers_of_the_command(
     assert page.wrong == []
 
 
+@pytest.mark.slow
 def test_a_board_is_filtered_ordered_and_cut_to_pages(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +233,7 @@ def test_data_is_that_of_the_commands(server: Server) -> None:
         server.get("/" + link.partition("#")[0])
 
 
+@pytest.mark.slow
 def test_every_address_is_described(server: Server) -> None:
     described = server.get("/api/openapi.json").data["paths"]
     assert set(described) == {*(one.path for one in api.ENDPOINTS), "/api/sql"}

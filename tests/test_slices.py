@@ -197,6 +197,7 @@ def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- parts and the whole
 
 
+@pytest.mark.slow
 def test_parts_of_the_queries_add_up_to_the_whole(wh: Warehouse) -> None:
     loaded(wh, *collection(5))
     wh.evaluate(metrics=["AP", "P@3", "NumRelRet"], slices=["size = quantiles(num_relevant, 3)"])

@@ -386,6 +386,7 @@ def test_pooled_and_mean_differ() -> None:
         assert [ours[name, query] for query in ("1", "2", "all")] == [0, 1, whole]
 
 
+@pytest.mark.slow
 def test_pooled_values_are_stored(tmp_path: Path) -> None:
     """Per run, with the values of its queries beside it; what is up to date stays so."""
     wh = Warehouse(tmp_path / "pooled.duckdb")

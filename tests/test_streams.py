@@ -177,6 +177,7 @@ def test_text_files_have_any_name(latin: Path) -> None:
     assert Path(name).read_text(encoding="utf-8") == command("runs", "-f", "csv")[1]
 
 
+@pytest.mark.slow
 def test_the_library_refuses_them_too(latin: Path) -> None:
     wh = Warehouse("warehouse.duckdb")
     for call in (
@@ -190,6 +191,7 @@ def test_the_library_refuses_them_too(latin: Path) -> None:
             call()
 
 
+@pytest.mark.slow
 def test_a_current_folder_whose_name_is_not_utf8(
     latin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

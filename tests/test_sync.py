@@ -37,6 +37,7 @@ def test_the_first_sync_makes_all_and_the_second_nothing(synced: Project) -> Non
     assert (synced.path / "w.duckdb").read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_sync_without_work_takes_no_lock(synced: Project) -> None:
     synced.sync()
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); print(); input()"
@@ -91,6 +92,7 @@ def test_the_same_content_with_another_time_is_read_and_left(synced: Project) ->
     assert command("sync") == (0, "", "")
 
 
+@pytest.mark.slow
 def test_what_has_neither_size_nor_time_changed_is_not_read(synced: Project) -> None:
     synced.sync()
     file = synced.path / "runs/bm25/one.run"
@@ -163,6 +165,7 @@ def test_what_is_known_of_a_file_is_of_one_dataset_and_kind(synced: Project) -> 
     assert synced.told() == []
 
 
+@pytest.mark.slow
 def test_a_file_that_goes_while_a_sync_runs_is_no_error(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +376,7 @@ def test_qrels_and_folders_that_are_not_there(synced: Project) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_looked_into_is_a_problem(
     synced: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,6 +392,7 @@ def test_a_folder_that_may_not_be_looked_into_is_a_problem(
     assert command("sync") == (2, "", "warehouse: runs: cannot be opened: permission denied\n")
 
 
+@pytest.mark.slow
 def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Project) -> None:
     (synced.path / "runs/bm25/one.run").rename(synced.path / "one")
     words = "warning: warehouse.toml: runs 1: no file matches runs/{system}/{name}.run* yet\n"
@@ -489,6 +494,7 @@ def test_content_that_changed_alone_is_found_if_asked(synced: Project) -> None:
     assert synced.warehouse.verify().is_good
 
 
+@pytest.mark.slow
 def test_a_dataset_from_the_path_has_to_be_declared(synced: Project) -> None:
     synced.settings('runs/{system}/{name}.run*"\ndataset = "tiny"', '{dataset}/{name}.run"')
     synced.write("tiny/a.run", RUN)
@@ -513,6 +519,7 @@ def test_an_evaluation_that_fails_stops_no_other(synced: Project) -> None:
     assert err.startswith("warehouse: tiny: evaluation: slice genre: ")
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_used_is_no_fault_of_the_files(synced: Project) -> None:
     synced.sync()
     synced.warehouse.publish("replica.duckdb")
@@ -579,6 +586,7 @@ def test_a_dry_run_says_and_does_nothing(synced: Project, counts) -> None:
     assert counts(synced.path / "w.duckdb") == before
 
 
+@pytest.mark.slow
 def test_json_says_all(synced: Project) -> None:
     code, out, err = command("sync", "--json")
     found = json.loads(out)

@@ -26,6 +26,7 @@ def described(synced: Project) -> dict[str, tuple]:
     return {row[0]: row[1:] for row in rows}
 
 
+@pytest.mark.slow
 def test_path_and_file_say_what_a_run_is(synced: Project) -> None:
     synced.settings("runs/{system}/{name}.run*", "runs/{system}/{time}/{name}-{fold}.run")
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntags = { of = "{name}", n = 3 }')
@@ -38,6 +39,7 @@ def test_path_and_file_say_what_a_run_is(synced: Project) -> None:
     assert event.text.startswith("runs/dense/today/x-3.run: time 'today': write it as 2026-09-01")
 
 
+@pytest.mark.slow
 def test_what_only_one_of_the_patterns_has_counts_for_its_files(synced: Project) -> None:
     synced.settings(
         'files = "runs/{system}/{name}.run*"',
@@ -126,6 +128,7 @@ def test_without_side_cars_a_file_of_their_name_is_a_run(synced: Project) -> Non
     assert sorted(synced.runs("name, num_predictions")) == [("one", 3), ("one.run", 1)]
 
 
+@pytest.mark.slow
 def test_wrong_side_cars(synced: Project) -> None:
     wrong = [
         ('{"systm": "x"}', "unknown key 'systm'; did you mean system?"),
@@ -350,6 +353,7 @@ def test_each_source_of_runs_is_read_in_its_own_way(synced: Project) -> None:
     assert sorted(scores.fetchall()) == [("first", 1.0), ("second", 2.0)]
 
 
+@pytest.mark.slow
 def test_the_first_source_that_has_a_file_says_what_it_is(synced: Project) -> None:
     synced.write("warehouse.toml", SETTINGS + '[[runs]]\nfiles = "runs/**"\ndataset = "tiny"\n'
                'name = "late"\n')  # fmt: skip
@@ -357,6 +361,7 @@ def test_the_first_source_that_has_a_file_says_what_it_is(synced: Project) -> No
     assert synced.runs() == [("one", 1, "bm25")]
 
 
+@pytest.mark.slow
 def test_what_was_taken_in_is_remembered(synced: Project) -> None:
     synced.sync()
     rows = synced.warehouse.query(
@@ -369,6 +374,7 @@ def test_what_was_taken_in_is_remembered(synced: Project) -> None:
     assert rows == [("run", str(synced.path / "runs/bm25/one.run"), "one", len(RUN), True, "one")]
 
 
+@pytest.mark.slow
 def test_an_older_database_is_brought_up_to_date(synced: Project, tmp_path: Path) -> None:
     synced.warehouse.init()
     with next_revision.installed(tmp_path / "migrations"):

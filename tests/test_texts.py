@@ -55,6 +55,7 @@ def _fill(wh: Warehouse) -> None:
     wh.evaluate("tiny", metrics="RR")
 
 
+@pytest.mark.slow
 def test_texts_come_in_the_shapes_of_collections(tmp_path: Path, prepared) -> None:
     wh = prepared(tmp_path / "warehouse.duckdb", Warehouse.init)
     for number, (name, content, of, titles) in enumerate(SHAPES):
@@ -71,6 +72,7 @@ def test_texts_come_in_the_shapes_of_collections(tmp_path: Path, prepared) -> No
     assert wh.ingest_text(dataset, tmp_path / name, of=of).status == "unchanged"
 
 
+@pytest.mark.slow
 def test_texts_have_versions_and_can_be_removed(tmp_path: Path, prepared) -> None:
     wh = prepared(tmp_path / "warehouse.duckdb", Warehouse.init)
     parquet = tmp_path / "pages.parquet"
@@ -133,6 +135,7 @@ def test_texts_are_shown_and_left_out_of_replicas(tmp_path: Path, prepared, run)
         assert len(rows) == wanted
 
 
+@pytest.mark.slow
 def test_pages_show_texts_only_when_asked(tmp_path: Path, prepared) -> None:
     wh = prepared(tmp_path / "warehouse.duckdb", _fill)
     wh.ingest_text("tiny", {"1": {"text": "a <b>zebra</b>"}}, of="queries", name="queries")

@@ -79,6 +79,7 @@ def test_no_time_lies_outside_the_years_of_utc(text: str, synced: Project) -> No
         synced.warehouse.ingest_run("tiny", {"q1": {"a": 1.0}}, name="x", run_at=at)
 
 
+@pytest.mark.slow
 def test_the_time_in_the_name_of_a_file(synced: Project) -> None:
     synced.settings("{name}.run*", "{name}_{time}.run*")
     synced.write("runs/bm25/nightly_2026-01-05_14-05.run", RUN)

@@ -99,6 +99,7 @@ def test_what_each_is_by_itself(
         assert wh.query(sql).fetchall() == each.query(sql).fetchall()
 
 
+@pytest.mark.slow
 def test_only_tables_of_one_format_and_header_are_read_at_once(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +236,7 @@ def test_a_damaged_file_is_told_and_undoes_no_other(
         Warehouse.score({"q1": {"d1": 1}}, paths, "AP")
 
 
+@pytest.mark.slow
 def test_a_line_that_does_not_fit_is_told(write: Write, tmp_path: Path) -> None:
     paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
     text = paths[1].read_bytes()

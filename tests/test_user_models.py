@@ -225,6 +225,7 @@ def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -
 # --------------------------------------------------------------------------- undefined is left out
 
 
+@pytest.mark.slow
 def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "undefined.duckdb")
     wh.ingest_qrels("tiny", {"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}})

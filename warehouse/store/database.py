@@ -425,7 +425,8 @@ def _attached(
                 _forget_shared()
             raise not_opened(error, path) from error
         try:
-            if _find_tables(con) and _version(con, STORE) == SCHEMA_REVISION:
+            is_current = _find_tables(con) and _version(con, STORE) == SCHEMA_REVISION
+            if is_current:
                 own_views.check(con, path, ALIAS, STORE)
             yield con
         except BaseException:
@@ -433,6 +434,30 @@ def _attached(
                 _detach(con)
             raise
         _detach(con)
+        if is_current:
+            _left[os.path.realpath(path)] = _state(path)
+
+
+# The files that had this program's schema when this process closed them last, with their state then.
+_left: dict[str, tuple[object, ...] | None] = {}
+
+
+def is_as_left(path: Path) -> bool:
+    """Whether a file is known to have this program's schema: it is as this process left it."""
+    state = _state(path)
+    return state is not None and _left.get(os.path.realpath(path)) == state
+
+
+def _state(path: Path) -> tuple[object, ...] | None:
+    """Return what changes with a file's content; None if there is a log beside it, or no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    if any(Path(f"{name}.wal").exists() for name in (path, os.path.realpath(path))):
+        return None
+    at = (found.st_mtime_ns, found.st_ctime_ns)
+    return (found.st_dev, found.st_ino, found.st_size, *at, SCHEMA_REVISION)
 
 
 def _find_tables(con: duckdb.DuckDBPyConnection) -> bool:

@@ -207,6 +207,8 @@ def ensure(
         if resources is not None:
             database.scratch(resources).close()  # wrong limits are refused before there is a file
         wait_for_lock(lambda: database.create(path), path, lock_timeout)
+    elif database.is_as_left(path):
+        return False
     # looking takes a fraction of the time of opening for writing
     with database.read(path, lock_timeout=lock_timeout) as con:
         found = database.revision(con, path)
