@@ -36,7 +36,7 @@ METRICS = [
     "ILD(attribute=genre, distance=jaccard)@4", "ILD(attribute=genre, distance=hamming, alone=zero)@3",
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
-    "TBG(length=count)", "TBG(length=count, half_life=9)@40", "TBG(length=count, rel=2)@2",
+    "TBG(attribute=count)", "TBG(attribute=count, half_life=9)@40", "TBG(attribute=count, rel=2)@2",
     "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
@@ -370,12 +370,12 @@ def awrf(lists: Lists, world: World, *, rel: float, cutoff: int, attribute: str)
 
 
 def tbg(
-    lists: Lists, world: World, *, rel: float, cutoff: int | None, length: str, half_life: float
+    lists: Lists, world: World, *, rel: float, cutoff: int | None, attribute: str, half_life: float
 ) -> float | None:
     ((_, docs, grades),) = lists
     seconds = saved = 0.0
     for doc in docs[:cutoff]:
-        words = world.values(doc, length)
+        words = world.values(doc, attribute)
         if not words:
             return None
         is_hit = grades.get(doc, 0) >= rel
