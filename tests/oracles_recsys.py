@@ -30,6 +30,7 @@ METRICS = [
     "Unseen@2", "Unseen@20", "Coverage@2", "Coverage(share=False)@3", "Coverage(catalogue=40)@3",
     "Coverage(counted=training)@3", "Coverage(counted=training, share=False)@4", "Spread@1", "Spread@4",
     "Gini@1", "Gini@4", "Gini(catalogue=40)@3",
+    "Gini(exposure=log)@4", "Gini(exposure=geometric, p=0.5, catalogue=40)@20",
     "Serendipity@2", "Serendipity(rel=2, catalogue=40)@4", "ILD@2", "ILD@5", "ILD(alone=zero)@1",
     "ILD(distance=jaccard)@4", "ILD(distance=hamming)@3", "ILD(attribute=genre)@5",
     "ILD(attribute=genre, distance=jaccard)@4", "ILD(attribute=genre, distance=hamming, alone=zero)@3",
@@ -281,8 +282,17 @@ def spread(lists: Lists, _: World, *, cutoff: int) -> float:
     return -sum(n / times.total() * log2(n / times.total()) for n in times.values())
 
 
-def gini(lists: Lists, world: World, *, cutoff: int, catalogue: int | None) -> float | None:
-    times = Counter(doc for _, docs, _ in lists for doc in docs[:cutoff])
+def gini(
+    lists: Lists, world: World, *, cutoff: int, catalogue: int | None, exposure: str, p: float
+) -> float | None:
+    attention = {
+        "equal": lambda rank: 1, "log": lambda rank: 1 / log2(rank + 1),
+        "geometric": lambda rank: p ** (rank - 1),
+    }[exposure]  # fmt: skip
+    times: Counter[str] = Counter()
+    for _, docs, _ in lists:
+        for rank, doc in enumerate(docs[:cutoff], 1):
+            times[doc] += attention(rank)
     number = max(catalogue or len(world.documents), len(times))
     counts = [0] * (number - len(times)) + sorted(times.values())
     apart = sum(abs(one - other) for one in counts for other in counts)

@@ -223,9 +223,8 @@ def test_every_page_is_drawn_from_files(files: Tab, site: Site) -> None:  # noqa
         page = files.open(path)
         if "data-chart" in site.pages[path.partition("#")[0]].source:
             # points, bars or lines, drawn without a script or a style that the policy forbids
-            page.wait_for_selector(
-                "figure:visible svg :is(.mark-symbol, .mark-rect, .mark-line) path"
-            )
+            marks = "svg :is(.mark-symbol, .mark-rect, .mark-line) path"
+            page.wait_for_selector(f"figure:visible {marks}", state="attached")
         assert wanted in files.text(), path
         assert "alert(1)" not in files.text().replace(SCRIPT, ""), path
         assert files.wrong == [], path

@@ -179,6 +179,40 @@ def test_what_cannot_be_kept_stores_nothing(wh: Warehouse, put: Put) -> None:
     assert wh.query("select count(*) from store.imported_score").fetchall() == [(0,)]
 
 
+GATE = """\
+[datasets.tiny]
+qrels = "qrels.txt"
+[[gates]]
+dataset = "tiny"
+metric = "nuggets"
+protocol = "imported"
+group = "system"
+against = "first"
+max_drop = 0.1
+"""
+
+
+@pytest.mark.slow
+def test_a_gate_of_imported_values(
+    wh: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gate checks a run again if other values take the place of those that it has seen."""
+    (tmp_path / "warehouse.toml").write_text('database = "warehouse.duckdb"\n' + GATE)
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"run": run, "query": query, "metric": "nuggets", "value": 0.5}
+        for run in ("first", "second")
+        for query in ("q1", "q2")
+    ]
+    wh.ingest_scores("tiny", rows)
+    assert [row.verdict for row in wh.check(new=True)] == ["first", "good"]
+    assert wh.check(new=True).fetchall() == []
+    rows[-1]["value"] = 0.25
+    wh.ingest_scores("tiny", rows, replace=True)
+    (row,) = wh.check(new=True)
+    assert (row.run, row.value, row.verdict) == ("second", 0.375, "regressed")
+
+
 def test_anova_by_hand(wh: Warehouse) -> None:
     """Residuals in thirtieths: 1, 1, -2; -2, -2, 4; 1, 1, -2. Their squares add up to 36/900 = 0.04.
 
@@ -220,6 +254,7 @@ def test_anova_by_hand(wh: Warehouse) -> None:
 
 
 @needs_cases
+@pytest.mark.slow
 def test_what_trec_eval_printed_is_what_is_computed(tmp_path: Path) -> None:
     suite = CASES / "trec_eval_suite"
     wh = Warehouse(tmp_path / "warehouse.duckdb")

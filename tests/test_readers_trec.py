@@ -380,7 +380,7 @@ def test_four_fields_that_are_neither(con, put):
             "numbers, 7 in the first, and no TREC",
         ),
         # extreme classification: rows and columns, then the values; a query may have none
-        ("run", "3 670\n\n12:0.5 7:.25 9:1e-3 11:1 8:2 4:3\n", "sparse matrix"),
+        ("run", "3 670\n\n12:0.5 7:.25 9:1e-3 11:1 8:2 4:3\n", "says 3 rows, and 2 follow"),
         ("qrels", "2,5 3:0.5 9:1\n", "sparse matrix"),
         ("qrels", "1 5:1\n", "sparse matrix"),
     ],

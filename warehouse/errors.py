@@ -192,13 +192,18 @@ def command(
 
 
 @contextmanager
-def in_shell() -> Iterator[None]:
+def in_shell(is_in_shell: bool = True) -> Iterator[None]:
     """Let errors name the options of commands, not the arguments of Python, until the block ends."""
-    token = _IN_SHELL.set(True)
+    token = _IN_SHELL.set(is_in_shell)
     try:
         yield
     finally:
         _IN_SHELL.reset(token)
+
+
+def is_in_shell() -> bool:
+    """Whether errors name the options of commands."""
+    return _IN_SHELL.get()
 
 
 def option(name: str, value: object = True) -> str:

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from operations import OLDER, OPERATIONS
+import duckdb
+import next_revision
+from operations import NEWEST, OLDER, OPERATIONS
 
 from tests.survival.outcome import Outcome, check_sentence
 from warehouse.sql_text import templates
@@ -161,6 +163,17 @@ class Bench:
         rows = self.con.execute(" union all ".join(hashes)).fetchall() if hashes else []
         return {table: (by_table[table], number, total) for table, number, total in rows}
 
+    def _mend(self, name: str) -> None:
+        """Mend the file of an operation, as its program does."""
+        operation, newest = OPERATIONS[name], self.place / f"migrations{NEWEST}"
+        program = (
+            next_revision.installed(newest, later=next_revision.LATER)
+            if operation.upgrades
+            else contextlib.nullcontext()
+        )
+        with program:
+            assert Warehouse(self.place / operation.file).mend() > 0
+
     # ------------------------------------------------------------------ what must hold
 
     def check(self, name: str, done: dict[str, Any], after: Contents, outcome: Outcome) -> None:
@@ -171,7 +184,14 @@ class Bench:
             check_sentence(text)
         # what is as before or after needs no checks
         has_steps = OPERATIONS[name].has_steps
-        found = self.contents(self.place, checked=has_steps)
+        try:
+            found = self.contents(self.place, checked=has_steps)
+        except duckdb.Error as error:
+            if "does not match stored checksum" not in str(error):
+                raise
+            self._mend(name)
+            outcome.mended += 1
+            found = self.contents(self.place, checked=has_steps)
         is_after = found == after
         if done["error"] is None and not done["killed"]:
             assert is_after, f"not as it said: {_differing(found, after)}"
@@ -196,8 +216,8 @@ class Bench:
 
 
 def _varies(column: str, kind: str) -> bool:
-    """Whether a column has times, or is about them."""
-    return "TIMESTAMP" in kind or column == "checksum"
+    """Whether a column has times, or is a checksum that takes them in."""
+    return "TIMESTAMP" in kind or column in ("checksum", "total")
 
 
 def _names(folder: Path) -> list[str]:

@@ -129,10 +129,12 @@ def newer_program(number: int) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True)
 class Operation:
-    """What is done; one of `steps` commits, as a sync is, may end between two of them."""
+    """What is done to which file; one that `has_steps`, as a sync, may end between two commits."""
 
     do: Callable[[Warehouse], object]
     has_steps: bool = False
+    file: str = "w.duckdb"
+    upgrades: bool = False
 
 
 def _upgrade(name: str) -> Operation:
@@ -140,7 +142,7 @@ def _upgrade(name: str) -> Operation:
         with newer_program(NEWEST):
             Warehouse(name).init()
 
-    return Operation(upgrade)
+    return Operation(upgrade, file=name, upgrades=True)
 
 
 def _told(outcomes: Iterable[object]) -> None:

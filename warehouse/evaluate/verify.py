@@ -104,11 +104,11 @@ def verify(
     rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
     every = [_Stored(*row) for row in rows]
     is_collected = (database.replica_of(con) or "").startswith(database.LAKE)
-    problems = _problems(con, is_collected, on_group)
+    wrong = problems(con, is_collected=is_collected, on_step=on_group)
     if sample is None:
         for path in _changed_files(con):
             told = f"{path}: has other content than was loaded, with the same size and time"
-            con.execute(f"insert into {problems} values ('source_file', $told, 1)", {"told": told})
+            con.execute(f"insert into {wrong} values ('source_file', $told, 1)", {"told": told})
     skipped: dict[str, int] = defaultdict(int)
     fitting: list[_Stored] = []
     if is_collected and every:
@@ -137,11 +137,9 @@ def verify(
     con.execute("delete from pair where computed_id is null")
     if moved:
         skipped[OTHERWISE] += moved
-    con.execute(f"insert into {problems} {render('analyses/hit_differences', file=database.ALIAS)}")
+    con.execute(f"insert into {wrong} {render('analyses/hit_differences', file=database.ALIAS)}")
     differences = keep(con, render("analyses/differences", file=database.ALIAS), name="differences")
-    return Verified(
-        differences, con.table(problems), len(fitting) - moved, len(every), dict(skipped)
-    )
+    return Verified(differences, con.table(wrong), len(fitting) - moved, len(every), dict(skipped))
 
 
 def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[object, list[_Stored]]:
@@ -151,8 +149,11 @@ def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[obje
     return groups
 
 
-def _problems(
-    con: duckdb.DuckDBPyConnection, is_collected: bool, on_step: Callable[[str], None] | None
+def problems(
+    con: duckdb.DuckDBPyConnection,
+    *,
+    is_collected: bool = False,
+    on_step: Callable[[str], None] | None = None,
 ) -> str:
     """Keep what the checks of stored rows find; return the table's name.
 

@@ -20,7 +20,7 @@ STEPS = 1_000_000
 _WALK = 1_000_000
 # The most rows searched for duplicates at once, and the most pieces per statement; this bounds the
 # memory.
-_PIECE = 200_000
+_PIECE = 100_000
 _PIECES = 8
 # Row ids of a table made in the open transaction start at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"

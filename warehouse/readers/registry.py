@@ -13,6 +13,7 @@ from warehouse.readers.files import COMPRESSED, LocalFile
 from warehouse.readers.formats import FileFormat, Format, Head, ObjectFormat
 from warehouse.readers.jsonl import JsonLines
 from warehouse.readers.kinds import COLUMNS, Contents, Kind
+from warehouse.readers.matrix import Matrix
 from warehouse.readers.objects import TableObject
 from warehouse.readers.parquet import Parquet
 from warehouse.readers.prefs import Preferences
@@ -24,8 +25,8 @@ from warehouse.readers.wrapped_json import Mteb, RankEval
 
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
-    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Mteb(), RankEval(), NestedJson(), Preferences(),
-    Text(),
+    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Mteb(), RankEval(), Matrix(),
+    NestedJson(), Preferences(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [ir_datasets.IrDatasets(), Dict(), Records(), TableObject()]
@@ -48,7 +49,7 @@ def names(contents: Contents) -> list[str]:
     """Return the names of the formats of files that can hold some contents.
 
     >>> names("run")
-    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'mteb', 'rank_eval', 'ranx']
+    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'mteb', 'rank_eval', 'matrix', 'ranx']
     """
     return [format.name for format in FORMATS if contents in format.contents]
 

@@ -92,8 +92,9 @@ def _other_layout(head: Head) -> str:
     # a long line may be cut within its last field
     if any(all(map(_PAIR.fullmatch, fields[1:-1] or fields[1:] or fields)) for fields in lines):
         return (
-            "pairs of a column and a value are a sparse matrix (libsvm), which is not read: give each "
-            f"value a line of its own, {names} score (or relevance)"
+            "pairs of a column and a value are a sparse matrix: put its numbers of rows and columns on "
+            f"top, as in '100 2000', or say its {option('format', 'svmlight')} if each line begins with "
+            "labels, which are judgments"
         )
     by_chance = "; if it is TREC all the same, say its format"
     # the first line may hold other names of columns

@@ -29,7 +29,14 @@ import duckdb
 from warehouse import errors
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import WarehouseError, check_at_least, check_text, seconds
+from warehouse.errors import (
+    WarehouseError,
+    check_at_least,
+    check_text,
+    in_shell,
+    is_in_shell,
+    seconds,
+)
 from warehouse.report import exact_values, formats
 from warehouse.store import database
 from warehouse.store.database import Resources
@@ -63,6 +70,7 @@ class Work:
     output: Path | None = None
     resources: Resources = field(default_factory=Resources)
     lock_timeout: float = LOCK_TIMEOUT
+    in_shell: bool = field(default_factory=is_in_shell)
 
 
 @dataclass(frozen=True)
@@ -328,7 +336,7 @@ def _serve_and_exit(work: Work, answers: BinaryIO, life: BinaryIO) -> NoReturn:
     with suppress(OSError):
         # when the machine runs out of memory, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000")
-    with suppress(BrokenPipeError):
+    with suppress(BrokenPipeError), in_shell(work.in_shell):
         try:
             answer = serve(work, send)
         except BrokenPipeError:

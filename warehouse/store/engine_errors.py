@@ -7,6 +7,7 @@ the edge (`at_the_edge`), where files are opened and sources scored, none leaves
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,9 +163,15 @@ def is_broken_off(error: Exception) -> bool:
 
 
 def _damaged(path: Path, error: Exception) -> DatabaseError:
+    torn = ""
+    if "does not match stored checksum" in str(error):
+        torn = (
+            "; if a program was killed while it wrote, or the power failed, try: warehouse verify "
+            f"--mend --db {shlex.quote(str(path))}"
+        )
     return DatabaseError(
         f"{path}: is damaged or cut short, or was copied while it was written: put a good copy in its "
-        f"place\n{first_line(error)}"
+        f"place{torn}\n{first_line(error)}"
     )
 
 

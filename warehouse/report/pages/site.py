@@ -27,7 +27,7 @@ from warehouse.report.pages.keys import keys
 # stand at each end of a run's.
 _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
 # As many as tables show; and enough for differences of values, without the last bits of a double.
-_PLACES, _DIGITS = 4, 7
+_PLACES, _DIGITS = 4, 6
 # As much of a document's text as its page shows.
 _MOST_TEXT = 4_000
 PROTOCOLS = "reference/protocols.html"
@@ -111,6 +111,10 @@ class Places:
     def file_of_run(self, name: str) -> str:
         """Return where the page of a run is, from the folder of the dataset on."""
         return self.run(name).removeprefix(f"{self.folder}/")
+
+    def file_of_query(self, query: str) -> str:
+        """Return where the page of a query is, from the folder of the dataset on."""
+        return self.query(query).removeprefix(f"{self.folder}/")
 
     def anchor(self, metric: str) -> str:
         """Return the place of a metric on the page of a run."""
@@ -524,7 +528,7 @@ def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
         if run in at.run_keys:
             lists[at.run_keys[run]] = [
                 [documents[document] for document, _, _ in found],
-                [_rounded(part, _PLACES) or 0 for _, _, part in found if part is not None],
+                [round(part * 10**_PLACES) for _, _, part in found if part is not None],
             ]
     how = command(
         "explain RUN METRIC " + shlex.quote(name), contents.dataset, protocol=contents.protocol
@@ -597,7 +601,7 @@ def _pairs(contents: Contents, at: Places, name: str, place: int) -> str:
                 _rounded(row["effect_size"], 2),
                 *(row[key] for key in ("wins", "ties", "losses", "queries")),
                 *(_chance(row[key]) for key in ("p", "p_adjusted")),
-                row["is_significant"] and 1,
+                int(bool(row["is_significant"])),
             ]
             for row in compared.pairs
         ],

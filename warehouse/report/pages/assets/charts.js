@@ -68,6 +68,7 @@
       const svg = box.querySelector("svg");
       svg.setAttribute("role", "img");
       svg.setAttribute("aria-label", label);
+      for (const part of svg.children) part.setAttribute("aria-hidden", "true");
       if (labels && !isWide) legend(figure, names.map((row) => [row.label, colours[row.line]]));
     };
     paint();

@@ -314,7 +314,7 @@
     const table = one("#query-values");
     one("thead tr", table).prepend(element("th", { scope: "col", className: "pick", textContent: "List" }));
     const boxes = [...table.tBodies[0].rows].map((row) => {
-      const link = one("a", row), { key } = link.dataset;
+      const link = one("a", row), [, key] = /\/runs\/([^/]+)\.html/.exec(link.href);
       runs.set(key, { name: link.textContent, go: link.href, value: row.cells[1].textContent });
       const box = element("input", { type: "checkbox", value: key });
       box.setAttribute("aria-label", `Show the list of ${link.textContent}`);
@@ -353,13 +353,13 @@
       const lead = found.lists[chosen[0]]?.[0] ?? [];
       side.replaceChildren(...chosen.map((key, place) => {
         const { name, go, value } = runs.get(key);
-        const [documents, parts] = found.lists[key] ?? [[], []];
+        const [documents, parts] = found.lists[key] ?? [[], []]; // parts in ten-thousandths
         const list = element("ol", {}, ...documents.map((document, n) => {
           const item = element("li", {},
             element("span", { textContent: n + 1 }), grade(found.grades[document]),
             element("span", { className: "id" }, found.texts ? reader(document) : found.documents[document]),
             element("span", { className: "moved", textContent: place ? moved(n + 1, lead.indexOf(document) + 1) : "", title: place ? "rank against the first list; new: not among its documents here" : "" }),
-            element("span", { className: `part${parts[n] ? "" : " zero"}`, textContent: n < parts.length ? (parts[n] ? signed(parts[n]) : "0") : "" }));
+            element("span", { className: `part${parts[n] ? "" : " zero"}`, textContent: n < parts.length ? (parts[n] ? signed(parts[n] / 10000) : "0") : "" }));
           if (n === parts.length - 1 && n < documents.length - 1) item.classList.add("cut");
           item.dataset.document = document;
           return item;
