@@ -1,9 +1,10 @@
 """Mending a file whose writing was cut, by a kill or a power failure, within one of its blocks.
 
-DuckDB writes the blocks of its own table of contents in place, each with one checksum. What counts of such
-a block is the same before and after, as the write only adds to it. So if the write is cut, nothing is lost,
-but the checksum does not fit, and DuckDB refuses the file. The block gets the checksum that DuckDB computes,
-first in a copy. Only if everything in the copy is as it was written, the file itself gets it too.
+DuckDB writes the blocks of its own table of contents in place, each with one checksum. What counts of
+such a block is the same before and after, as the write only adds to it. So if the write is cut, nothing
+is lost, but the checksum does not fit, and DuckDB refuses the file. The block gets the checksum that
+DuckDB computes, first in a copy. Only if everything in the copy is as it was written, the file itself
+gets it too.
 """
 
 from __future__ import annotations
