@@ -109,11 +109,11 @@ def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run DuckDB in one thread in the quick run, where the processes of the tests share the processors.
+def _one_thread() -> Iterator[None]:
+    """Run DuckDB in one thread where a test does not say how many, as a test of threads does.
 
-    A statement over a few rows takes less time than handing it to other threads. The slow run has them
-    all, as have separate processes and tests that say how many.
+    The processes of the tests share the processors: a statement over a few rows takes less time than
+    handing it to other threads, which wait for their turn. Separate processes have all threads.
     """
 
     def start() -> duckdb.DuckDBPyConnection:
@@ -122,7 +122,7 @@ def _one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
         return duckdb.connect(":memory:", config={"threads": 1})
 
     started = database.start
-    with mock.patch.object(database, "start", start if quick.is_quick(request.config) else started):
+    with mock.patch.object(database, "start", start):
         yield
 
 

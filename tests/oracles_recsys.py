@@ -36,6 +36,7 @@ METRICS = [
     "ILD(attribute=genre, distance=jaccard)@4", "ILD(attribute=genre, distance=hamming, alone=zero)@3",
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
+    "TBG(attribute=count)", "TBG(attribute=count, half_life=9)@40", "TBG(attribute=count, rel=2)@2",
     "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
@@ -366,6 +367,21 @@ def awrf(lists: Lists, world: World, *, rel: float, cutoff: int, attribute: str)
         p, q = (counts[group] / counts.total() for counts in (exposure, target))
         divergence += sum(x * log2(2 * x / (p + q)) for x in (p, q) if x) / 2
     return 1 - divergence
+
+
+def tbg(
+    lists: Lists, world: World, *, rel: float, cutoff: int | None, attribute: str, half_life: float
+) -> float | None:
+    ((_, docs, grades),) = lists
+    seconds = saved = 0.0
+    for doc in docs[:cutoff]:
+        words = world.values(doc, attribute)
+        if not words:
+            return None
+        is_hit = grades.get(doc, 0) >= rel
+        saved += 0.64 * 0.77 * 0.5 ** (seconds / half_life) if is_hit else 0
+        seconds += 4.4 + (0.64 if is_hit else 0.39) * (0.018 * float(*words) + 7.8)
+    return saved
 
 
 # Metrics that read the hits, not only what is shown.

@@ -12,8 +12,6 @@ from projects import stored
 from warehouse.store import clock
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 NOON = dt.datetime(2026, 9, 1, 12, tzinfo=dt.UTC)
 TIMES = """
 select created_at as moment from dataset

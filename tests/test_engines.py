@@ -111,7 +111,7 @@ def test_refusals_before_any_task(files: list[Path]) -> None:
     for options, words in (
         ({"engine": "sprak"}, "sprak … spark"),
         ({"engine": 3}, "map"),
-        ({"engine": InTurn(), "is_global": True}, "--global"),
+        ({"engine": InTurn(), "is_global": True}, "is_global=True"),
         ({"engine": InTurn(), "by": "query"}, "Coverage(catalogue=41)@5"),
         ({"engine": InTurn(), "by": "querry"}, "querry … query"),
     ):

@@ -16,8 +16,6 @@ from warehouse.readers.global_qrels import stage_everywhere, stage_queries
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
-
 # ArDoCo's documented examples: two ranked lists each, and one ground truth for both.
 TRUTH = "A\nB\n"
 FIRST = {"q1": ["A", "B", "C"], "q2": ["B", "A", "D"]}

@@ -87,7 +87,7 @@ def test_unchanged_refused_replaced(wh: Warehouse, counts: Counts) -> None:
     assert warning == "the label stays 'first': this training set is loaded already"
     with pytest.raises(
         ConflictError,
-        match=r"another training set already \(version 1, 3 examples from <dict>\); --replace",
+        match=r"another training set already \(version 1, 3 examples from <dict>\); replace=True",
     ):
         wh.ingest_training("films", {"ann": {"alien": 2}})
     assert counts(wh.path) == before

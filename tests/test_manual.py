@@ -306,7 +306,7 @@ def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> No
     views = {
         name for kind, name, *_ in wh.schema().fetchall() if kind == "view" and "." not in name
     }
-    assert pages["views"] == {*views, "index", "tables"}
+    assert pages["views"] == {*views, "index", "macros", "tables"}
     assert {f"{file}.md" for file in pages[""]} == set(GENERATED_PAGES)
 
 

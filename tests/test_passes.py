@@ -7,9 +7,11 @@ import struct
 
 import pytest
 
+from warehouse.evaluate import engine
 from warehouse.evaluate.passes import passes
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 ONE_PASS = "RR RR@10 RR(rel=2) Success@1 Success@10 IPrec@0.0 IPrec@0.5 IPrec@1.0 NumRelRet"
@@ -171,3 +173,17 @@ def test_only_what_has_the_same_shape_is_one_pass() -> None:
 def test_what_is_more_than_an_expression_is_computed_by_itself(query: str) -> None:
     found = passes([(0, 0.0, query), (1, 0.0, query)])
     assert [(one.source, one.is_query) for one in found] == [(query, True)] * 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "sizes"), [("100MB", [3, 3, 1]), ("10MB", [1] * 7), ("1GB", [7]), ("-1", [7])]
+)
+def test_a_statement_computes_what_the_memory_limit_allows(limit: str, sizes: list[int]) -> None:
+    """100 MB are 195,312 values of 512 bytes: those of 3 metrics for 50,000 queries."""
+    con = database.memory(database.Resources(memory_limit="1GB"))
+    con.execute("create temp table scope_run as select 1 as run_id")
+    con.execute("create temp table scope_judgment as select range as query_id from range(50000)")
+    con.execute(f"set memory_limit = '{limit}'")
+    asked = notation.parse("AP RR P@1 P@2 P@3 P@4 P@5")
+    rows = [(number, metric, "") for number, metric in enumerate(asked)]
+    assert [len(batch) for batch in engine._batches(con, rows)] == sizes

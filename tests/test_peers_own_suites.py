@@ -136,12 +136,12 @@ CHANGES = {
     # fewer queries, so that the six comparisons take less time
     "report_test": {"from ranx import": USUAL["from ranx import"], "return 1_000": "return 40"},
 }
-LONG = "report_test.test_stat_test"
+LONG = {"report_test.test_stat_test", "report_test.test_to_dict"}
 for _file, _changes in CHANGES.items():
     for _name, _thing in vars(load(SUITES / "ranx" / f"{_file}.py", _changes)).items():
         _whole = f"{_file}.{_name}"
         if _name.startswith("test_") and _whole not in LEFT_OUT:
-            _marked = pytest.mark.long(_thing) if _whole == LONG else _thing
+            _marked = pytest.mark.long(_thing) if _whole in LONG else _thing
             globals()[f"test_ranx_{_file}_{_name[5:]}"] = _marked
         elif type(_thing).__name__ == "FixtureFunctionDefinition":
             globals()[_name] = _thing

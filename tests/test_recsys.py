@@ -18,7 +18,6 @@ from warehouse.errors import UsageError
 from warehouse.metrics.notation import Metric, parse
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.core
 GENRES = ["crime", "drama", "film noir", "war"]
 
 

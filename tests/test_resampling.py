@@ -16,8 +16,6 @@ from warehouse.analyze.resampling import Resampling
 from warehouse.sql_text import templates
 from warehouse.store import database
 
-pytestmark = pytest.mark.core
-
 # by metric, run and query
 Values = Mapping[tuple[int, int, int], float | None]
 

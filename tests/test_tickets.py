@@ -66,10 +66,11 @@ def test_the_time_counts_from_the_head_of_the_queue(tmp_path: Path, child) -> No
             raise RuntimeError("Could not set lock on file") from None
 
     def work(name: str) -> None:
-        wait_for_lock(open_it, file, timeout=0.7)
+        # the first waits while the others are started
+        wait_for_lock(open_it, file, timeout=1.5)
         with order.open("a") as lines:
             lines.write(name)
-        time.sleep(0.1)
+        time.sleep(0.2)
         held.rmdir()
 
     names = "fbhdaceg"

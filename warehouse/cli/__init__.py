@@ -163,7 +163,7 @@ def _call() -> None:
     words = completed(sys.argv[1:])
     if not _HELP.intersection(words):
         system_memory.check(_LEAST)
-    if words[0] == "score" and not _HELP.intersection(words):
+    if words[0] in ("score", "trec-eval") and not _HELP.intersection(words):
         from warehouse.store import database
 
         database.open_early()

@@ -31,9 +31,11 @@ from warehouse.sql_text.templates import render
 _ROWS = "metric_rows"
 _POOLED = "pooled_score"
 # The most that one statement computes: values, which bounds its memory, and metrics, since the time
-# that DuckDB needs to plan a statement grows faster than their number.
+# that DuckDB needs to plan a statement grows faster than their number. What an aggregate of a query
+# keeps is never spilled, so that each value needs some of the memory that there may be.
 _VALUES = 4_000_000
 _METRICS = 100
+_BYTES = 512
 _NAME = re.compile(r"\w+")
 # What is in scope of runs, and may differ from run to run.
 _OF_RUNS = re.compile(r"\b(scope_(run|ranking|hit|prediction|member|part)|list_\w+)\b")
@@ -189,10 +191,12 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
 
 def _batches(con: duckdb.DuckDBPyConnection, found: Sequence[_Rows]) -> Iterator[list[_Rows]]:
     """Divide metrics into batches whose values one statement computes; each curve is its own batch."""
-    ((rankings,),) = con.execute(
-        "select (select count(*) from scope_run) * count(distinct query_id) from scope_judgment"
+    ((rankings, memory),) = con.execute(
+        "select (select count(*) from scope_run) * count(distinct query_id), "
+        "try(parse_formatted_bytes(current_setting('memory_limit'))) from scope_judgment"
     ).fetchall()
-    size = min(_METRICS, max(1, _VALUES // max(rankings, 1)))
+    values = _VALUES if memory is None else min(_VALUES, memory // _BYTES)  # None: no limit
+    size = min(_METRICS, max(1, values // max(rankings, 1)))
     metrics = [rows for rows in found if rows[1].definition.kind == "metric"]
     for first in range(0, len(metrics), size):
         yield metrics[first : first + size]

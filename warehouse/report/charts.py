@@ -382,6 +382,7 @@ def _lines(
             {
                 "name": f"{kind}-lines",
                 "data": data,
+                "transform": [{"filter": "!datum.is_alone"}],
                 "mark": {"type": "line", "interpolate": interpolate}
                 | ({"strokeWidth": 1.8} if is_named else {"color": _OTHER, "strokeWidth": 1}),
                 "encoding": {
@@ -414,7 +415,9 @@ def _lines(
 def _numbered(lines: Sequence[_Line], what: str) -> list[dict[str, Any]]:
     hidden = ("best", "is_record", "is_red")
     return [
-        {key: value for key, value in point.items() if key not in hidden} | {"line": n, "at": at}
+        {key: value for key, value in point.items() if key not in hidden}
+        | {"line": n, "at": at}
+        | ({"is_alone": True} if len(line.points) == 1 else {})
         for n, line in enumerate(lines)
         for at, point in enumerate(getattr(line, what))
     ]
@@ -506,10 +509,10 @@ def _names_of_records(
 ) -> list[Spec]:
     """Return the names of the runs that were records, where there is room for them, newest first."""
     size = _SIZE - 1
-    taken: list[_Box] = []
+    taken: set[tuple[int, int]] = set()
     for point in points:
         across, up = _pixels(point, times, domain)
-        taken.append((across - 6, up - 6, across + 6, up + 6))
+        taken |= _cells((across - 5, up - 5, across + 5, up + 5))
     # names that stand in the same way beside their points, in one layer
     placed: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     for point in reversed(points):
@@ -525,8 +528,8 @@ def _names_of_records(
             ((across - wide, "right"), (across, "left"), (across - wide / 2, "center")),
         ):
             box = (left - 2, top, left + wide + 2, top + size + 1)
-            if _is_inside(box) and not any(_overlap(box, other) for other in taken):
-                taken.append(box)
+            if _is_inside(box) and taken.isdisjoint(cells := _cells(box)):
+                taken |= cells
                 placed.setdefault((align, baseline, dy), []).append(row)
                 break
     return [
@@ -556,8 +559,10 @@ def _is_inside(box: _Box) -> bool:
     return box[0] > 0 and box[2] < _WIDTH and box[1] > 0 and box[3] < _HEIGHT
 
 
-def _overlap(one: _Box, other: _Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _cells(box: _Box) -> set[tuple[int, int]]:
+    """Return the cells of a grid of two pixels that a box has a part of."""
+    left, top, right, bottom = (int(side // 2) for side in box)
+    return set(itertools.product(range(left, right + 1), range(top, bottom + 1)))
 
 
 def _width(text: str, size: float) -> float:

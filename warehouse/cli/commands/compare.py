@@ -21,7 +21,7 @@ EXAMPLES = {
         "warehouse compare -d dl19 -m AP --all-pairs --correction bonferroni --only pairs -f csv",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --all-relevant --only values "
         "-f latex",
-        "warehouse compare bm25 'rr_*' -d dl19 -m nDCG@10 --power --only pairs",
+        "warehouse compare bm25 'tas*' -d dl19 -m nDCG@10 --power --only pairs",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --sort nDCG@10 --percent --only values "
         "--columns run,nDCG@10 --label tasb=TAS-B -f latex",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --queries 2 --depth 5",

@@ -18,7 +18,7 @@
   const INKS = {
     "#1A1A1A": "var(--ink)", "#000000": "var(--ink)", "#404040": "var(--ink)", "#595959": "var(--soft)", "#888888": "var(--strong-line)",
     "#8C8C8C": "var(--soft)", "#9A9A9A": "var(--strong-line)", "#BDBDBD": "var(--strong-line)", "#DDDDDD": "var(--line)",
-    "#ECECEC": "var(--line)", "white": "var(--paper)", "#1B6B93": "var(--plus)", "#B4530F": "var(--minus)", "#5B7FA6": "var(--fill)",
+    "#ECECEC": "var(--line)", "white": "var(--paper)", "#1B6B93": "var(--plus)", "#B4530F": "var(--minus)", "#5B7FA6": "var(--fill)", "#882255": "var(--wine)", "#D00000": "var(--gate)",
   };
   const inked = (part) => {
     if (typeof part === "string") return INKS[part] ?? part;
