@@ -64,6 +64,11 @@ def everything(wh: Warehouse) -> None:
     wh.curve("tiny", "ROC", store=True)
     wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])
     wh.compare("tiny", ["one", "two", "numbered"], "AP", store=True)
+    nuggets = [
+        {"run": "one", "query_id": query, "metric": "nuggets", "value": 0.5}
+        for query in ("q1", "q2")
+    ]
+    wh.ingest_scores("tiny", nuggets, judge="gpt")
     gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))

@@ -336,12 +336,15 @@ def test_ir_measures_gets_the_same_values_from_our_provider() -> None:
     # cwl_eval passes over what is not retrieved, and counts undefined queries in its own way
     measures = [theirs.parse_measure(name) for name in (*names, *CWL_EVAL[:1])]
     silent = qrels.keys() - run.keys()
-    expected, found = theirs.calc(measures, qrels, run), provider.calc(measures, qrels, run)
-    assert found.aggregated.keys() == expected.aggregated.keys()
-    for one, value in expected.aggregated.items():
+    found = provider.calc(measures, qrels, run)
+    # one by one: asked together, theirs has another NumRet in some orders of a set
+    expected = [theirs.calc([one], qrels, run) for one in measures]
+    aggregated = {key: value for each in expected for key, value in each.aggregated.items()}
+    assert found.aggregated.keys() == aggregated.keys()
+    for one, value in aggregated.items():
         if one.NAME != "NumRel":
             assert math.isclose(found.aggregated[one], value, abs_tol=1e-9), one
-    values = {(row.query_id, row.measure): row.value for row in expected.per_query}
+    values = {(row.query_id, row.measure): row.value for each in expected for row in each.per_query}
     assert {(row.query_id, row.measure) for row in found.per_query} == values.keys()
     for row in found.per_query:
         if row.query_id not in silent:

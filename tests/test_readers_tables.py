@@ -207,7 +207,7 @@ def test_columns_that_are_missing(con, put):
     # what is named already is no column of the others
     with in_shell():
         message = str(refused(con, path, "qrels", columns={"query_id": "viewerId"}))
-    assert message.endswith("e.g. columns={'doc_id': 'filmId'}")
+    assert message.endswith("e.g. --column doc_id=filmId")
     message = str(refused(con, path, "qrels", columns={"query_id": "viewerid"}))
     assert "there is no column 'viewerid'" in message
     assert "did you mean viewerId?" in message
