@@ -94,7 +94,7 @@ def test_a_sequential_test_by_hand(fallen: Warehouse) -> None:
     assert other.comparisons[0].p == 1.0
     for problem, asked in (
         ("NumRet: has no greatest", {"metrics": "NumRet", "alpha": 0.1}),
-        ("give alpha too", {"metrics": "RR"}),
+        ("give alpha=0.05 too", {"metrics": "RR"}),
     ):
         with pytest.raises(UsageError, match=problem):
             fallen.check("tiny", sequential=True, **asked)

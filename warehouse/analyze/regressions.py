@@ -21,6 +21,7 @@ from warehouse.errors import (
     nearest,
     no_such_run,
     none_yet,
+    option,
 )
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
@@ -60,7 +61,9 @@ class Limits:
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
         if self.sequential and self.alpha is None:
-            raise UsageError("sequential: says how to test at alpha; give alpha too")
+            raise UsageError(
+                f"{option('sequential')} says how to test at alpha: give {option('alpha', 0.05)} too"
+            )
         for name, bound in (("min", self.min), ("max", self.max)):
             if bound is not None and not math.isfinite(bound):
                 raise UsageError(f"{name} is a finite number, not {bound}")
