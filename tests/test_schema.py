@@ -534,3 +534,14 @@ def test_no_orphans(demo: Warehouse) -> None:
         found = stored(demo, f"select count(*) from {child} anti join {parent} using ({key})")
         assert found == [(0,)], f"{child}.{key}"
         assert stored(demo, f"select count(*) > 0 from {child}") == [(True,)], child
+
+
+@pytest.mark.usefixtures("migrated")
+def test_what_a_killed_maker_has_left_is_removed(wh: Warehouse) -> None:
+    """It was killed after the file had its name, and before the name of its part was removed."""
+    database.create(wh.path)
+    part = wh.path.with_name(f".{wh.path.name}.1f.part")
+    part.write_bytes(wh.path.read_bytes())
+    wh.init()
+    assert not part.exists()
+    assert wh.path.exists()

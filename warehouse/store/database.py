@@ -247,8 +247,13 @@ def create(path: Path) -> None:
         if not path.exists():
             _create(path)
     finally:
-        for left in path.parent.glob(f".{escape(path.name)}.*.part"):
-            left.unlink(missing_ok=True)
+        remove_parts(path)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what is left beside a file of making it, also by processes that were killed."""
+    for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+        left.unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:

@@ -214,6 +214,8 @@ def ensure(
         found = database.revision(con, path)
     if found == SCHEMA_REVISION:
         return False
+    if found is None:  # whoever made it may have been killed since
+        database.remove_parts(path)
     with database.write(path, resources=resources, lock_timeout=lock_timeout) as connection:
         _migrate(path, connection, found)
     return True
