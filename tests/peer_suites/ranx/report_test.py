@@ -25,7 +25,7 @@ def generate_run(query_count, max_result_count):
     return run
 
 
-random.seed(42)
+random.seed = 42
 
 
 # FIXTURES =====================================================================

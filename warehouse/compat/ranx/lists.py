@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -21,7 +22,7 @@ _KINDS = {"json": "ranx", "trec": "trec", "gz": "trec", "parquet": "parquet"}
 _SUFFIXES = {"txt": "trec", "parq": "parquet"}
 
 
-class Lists(Generic[_Number]):
+class Lists(ABC, Generic[_Number]):
     """What `Qrels` and `Run` have in common."""
 
     KIND: ClassVar[Kind]
@@ -39,8 +40,9 @@ class Lists(Generic[_Number]):
             self.sort()
 
     @staticmethod
+    @abstractmethod
     def _number(value: Any) -> _Number:
-        raise NotImplementedError
+        """Return a number as these lists hold it."""
 
     def keys(self) -> Any:
         """Return the ids of the queries."""
@@ -128,8 +130,9 @@ class Lists(Generic[_Number]):
         else:
             raise UsageError(f"{path}: is written as json, trec or parquet, not as {kind}")
 
+    @abstractmethod
     def _line(self, query: str, doc: str, rank: int, value: _Number) -> str:
-        raise NotImplementedError
+        """Return a line of a TREC file."""
 
     def _rows(self) -> list[tuple[str, str, _Number]]:
         return [(q, doc, value) for q, docs in self._lists.items() for doc, value in docs.items()]
