@@ -13,11 +13,12 @@ from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
     from warehouse.ingest.logged_run import log_run
+    from warehouse.metrics.python_metrics import metric
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Result", "Warehouse", "__version__", "log_run"]
+__all__ = ["Result", "Warehouse", "__version__", "log_run", "metric"]
 
 
 def __getattr__(name: str) -> Any:
@@ -34,4 +35,8 @@ def __getattr__(name: str) -> Any:
         from warehouse.ingest.logged_run import log_run
 
         return log_run
+    if name == "metric":
+        from warehouse.metrics.python_metrics import metric
+
+        return metric
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,8 @@ def metrics() -> duckdb.DuckDBPyRelation:
 
     Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin`. Optional parts
     of a name and optional parameters are in brackets. `undefined` is the value of a query without one,
-    `elsewhere` holds the names of the metric in other programs, and `origin` is package or project.
+    `elsewhere` holds the names of the metric in other programs, and `origin` is package, project or
+    Python.
 
     >>> metrics().filter("metric = 'AP[@k]'").project("title, better, undefined").fetchall()
     [('Average precision', 'higher', '0')]
@@ -44,7 +45,7 @@ def metrics() -> duckdb.DuckDBPyRelation:
             parameters(found),
             _number_or_null(found.undefined),
             elsewhere(found),
-            origin(is_own=found.is_own),
+            "Python" if found.function else origin(is_own=found.is_own),
         )
         for found in catalogue().values()
     ]
@@ -214,7 +215,9 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
         "undefined": f"a query without a value counts as {counts}",
         "reference": found.reference,
     }
-    if found.is_own:
+    if found.function is not None:
+        facts["computed"] = f"by {found.where}, in Python"
+    elif found.is_own:
         facts["file"] = f"{found.where}, of this project"
     return facts
 
