@@ -28,6 +28,12 @@ from warehouse.metrics.template import (
 from warehouse.sql_text import templates
 
 ARROWS = {"higher": "↑", "lower": "↓"}
+# How far others use a metric, in words.
+MATURITY = {
+    "established": "used by tracks, libraries or many papers",
+    "experimental": "little used beyond what proposed it",
+    "obsolete": "kept to repeat old results; nothing new is reported in it",
+}
 # What a metric does not take from the one that it extends: a peer's name means one metric.
 _NOT_EXTENDED = ("names", "ranx", "trec_eval", "other")
 # The header and the SQL of a metric.
@@ -38,9 +44,13 @@ _LISTS = "select * from {{ graded_lists }}"
 
 
 class MetricTemplate(Template, frozen=True, kw_only=True):
-    """What the file of a metric defines; `range` has the lowest and the highest value."""
+    """What the file of a metric defines; `range` has the lowest and the highest value.
+
+    `maturity` says how far others use it: see MATURITY.
+    """
 
     range: tuple[float, float]
+    maturity: str = "established"
     kind: ClassVar[str] = "metric"
 
 
