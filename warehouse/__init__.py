@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
+    from warehouse.compat.pyterrier import pyterrier
     from warehouse.ingest.logged_run import log_run
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Result", "Warehouse", "__version__", "log_run"]
+__all__ = ["Result", "Warehouse", "__version__", "log_run", "pyterrier"]
 
 
 def __getattr__(name: str) -> Any:
@@ -34,4 +35,8 @@ def __getattr__(name: str) -> Any:
         from warehouse.ingest.logged_run import log_run
 
         return log_run
+    if name == "pyterrier":
+        from warehouse.compat.pyterrier import pyterrier
+
+        return pyterrier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
