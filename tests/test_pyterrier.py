@@ -7,14 +7,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from peers import peer
 from refusals import expect_refusal
 
 import warehouse
 from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError
 
-pt = peer("pyterrier")
+pt = pytest.importorskip("pyterrier", reason="pyterrier is not installed; it is in the extra 'dev'")
 
 QRELS = pd.DataFrame({"qid": ["1", "2"], "docno": ["a", "a"], "label": [1, 1]})
 TOPICS = pd.DataFrame({"qid": ["1", "2"], "query": ["x", "y"]})

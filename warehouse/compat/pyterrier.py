@@ -147,7 +147,9 @@ def digest(topics: Any) -> str:
     (True, False)
     """
     if "qid" not in getattr(topics, "columns", ()):
-        raise UsageError("topics: is a data frame of pandas with a column qid, as the experiment gets")
+        raise UsageError(
+            "topics: is a data frame of pandas with a column qid, as the experiment gets"
+        )
     rows = sorted(
         json.dumps(row, sort_keys=True, default=_plain) for row in topics.to_dict("records")
     )
