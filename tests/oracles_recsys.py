@@ -37,6 +37,7 @@ METRICS = [
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
     "TBG(attribute=count)", "TBG(attribute=count, half_life=9)@40", "TBG(attribute=count, rel=2)@2",
+    "U(attribute=count)", "U(attribute=count, L=5)@3", "U(attribute=count, L=9, N=3)",
     "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
@@ -382,6 +383,26 @@ def tbg(
         saved += 0.64 * 0.77 * 0.5 ** (seconds / half_life) if is_hit else 0
         seconds += 4.4 + (0.64 if is_hit else 0.39) * (0.018 * float(*words) + 7.8)
     return saved
+
+
+def u(
+    lists: Lists,
+    world: World,
+    *,
+    cutoff: int | None,
+    attribute: str,
+    L: float,  # noqa: N803
+    N: float,  # noqa: N803
+) -> float | None:
+    ((_, docs, grades),) = lists
+    end = gained = 0.0
+    for doc in docs[:cutoff]:
+        length = world.values(doc, attribute)
+        if not length:
+            return None
+        end += float(*length)
+        gained += max(grades.get(doc, 0), 0) * max(0.0, 1 - end / L)
+    return gained / N
 
 
 # Metrics that read the hits, not only what is shown.

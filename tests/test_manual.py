@@ -236,6 +236,7 @@ def test_the_commands_of_a_page(
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(
     ("page", "line", "code"),
     [
