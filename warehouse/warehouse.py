@@ -774,6 +774,11 @@ class Warehouse:
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
+        engine: object = "local",
+        master: str | None = None,
+        by: Literal["run", "query"] = "run",
+        buckets: int | None = None,
+        exchange: str | os.PathLike[str] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all values become visible together.
 
@@ -783,6 +788,13 @@ class Warehouse:
         one dataset. `slices` are evaluated in addition to the whole: each is the name of an
         attribute or of an existing slice, or a definition "name = expression", in SQL over the
         attributes of the queries or of the documents.
+
+        `engine` says where the values are computed: "local" in this process, "spark" in the tasks of
+        the active session or of a new one on the `master`, or in those of an object with
+        `map(function, parts)`. Stored values are the same to the bit. The tasks read predictions and
+        write values in `exchange`, a folder that they see too (default: the one of the database).
+        Work is divided `by` run or, for runs that are too large for one task, by query, into a number
+        of `buckets` (32). The parts of slices are evaluated in this process.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -797,7 +809,8 @@ class Warehouse:
 
         return evaluation.evaluate(
             self.file, dataset, runs=runs, metrics=metrics, slices=slices, protocol=protocol,
-            qrels=qrels, dry_run=dry_run, on_metric=on_metric,
+            qrels=qrels, dry_run=dry_run, on_metric=on_metric, engine=engine, master=master, by=by,
+            buckets=buckets, exchange=exchange,
         )  # fmt: skip
 
     def status(self, dataset: str | None = None) -> Result:

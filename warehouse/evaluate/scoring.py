@@ -195,7 +195,7 @@ def score(
         from warehouse.evaluate.engines import driver
 
         driver.check(engine)
-        num_buckets = driver.num_buckets(work, by, buckets)
+        num_buckets = driver.num_buckets(work.queries, by, buckets)
         if several is None:
             raise UsageError("engine: divides a list of runs, but one run was given; give a list")
     resources = database.Resources(memory_limit, threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +15,8 @@ from warehouse.evaluate import engine as evaluate
 from warehouse.evaluate import scoring
 from warehouse.evaluate.engines import Engine, is_session, queries, runs, tasks
 from warehouse.evaluate.files import Counts, ScoredRun, check_answered, make_pending
-from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.scope import Scope
+from warehouse.metrics.notation import Metric
 from warehouse.readers import Staged
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
@@ -48,7 +48,7 @@ def check(engine: object) -> None:
         )
 
 
-def num_buckets(plan: Plan, by: str, buckets: int | None) -> int:
+def num_buckets(metrics: Collection[Metric], by: str, buckets: int | None) -> int:
     """Return into how many buckets the queries are divided, 0 if the work is divided by run."""
     if by not in queries.BY:
         raise UsageError(f"by {by}: is one of {' and '.join(queries.BY)}{nearest(by, queries.BY)}")
@@ -57,7 +57,7 @@ def num_buckets(plan: Plan, by: str, buckets: int | None) -> int:
         if buckets is not None:
             raise UsageError("buckets: goes with a division by query")
         return 0
-    queries.check(plan)
+    queries.check(metrics)
     return buckets or queries.BUCKETS
 
 
