@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from engines import InTurn, Older, bits, computable, first_files
+from engines import InTurn, Older, bits, computable, first_files, stored
 from refusals import expect_refusal
 from shared_cases import needs_cases
 
@@ -106,28 +105,6 @@ def test_buckets_of_a_real_case() -> None:
         )
         assert bits(found.relation) == bits(plain.relation)
         assert bits(found.board()) == bits(plain.board())
-
-
-# Tables of a file, in the order of their rows; an evaluation also has the time and a checksum.
-STORED = {
-    "hit": "run_id, qrels_id, ordering, query_id, rank",
-    "hit_set": "run_id, qrels_id, ordering",
-    "query_score": "evaluation_id, query_id",
-    "score": "evaluation_id",
-    "evaluation": "evaluation_id",
-}
-OTHER = "c not in ('evaluated_at', 'checksum')"
-
-
-def stored(file: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return what an evaluation has stored, with numbers as bytes."""
-    with duckdb.connect(str(file), read_only=True) as con:
-        return {
-            table: bits(
-                con.sql(f"select columns(lambda c: {OTHER}) from store.{table} order by {order}")
-            )
-            for table, order in STORED.items()
-        }
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from clusters import cluster, needs_spark
-from engines import bits, computable, first_files
+from engines import bits, computable, first_files, stored
 from shared_cases import needs_cases
 
 from warehouse import Warehouse
@@ -79,6 +80,23 @@ def test_by_query(spark: Any, case: str, protocol: str, num_buckets: int) -> Non
     assert bits(found.relation) == bits(plain.relation)
     assert bits(found.board()) == bits(plain.board())
     assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
+
+
+@needs_cases
+@pytest.mark.parametrize("by", ["run", pytest.param("query", marks=pytest.mark.long)])
+def test_stored_runs(spark: Any, tmp_path: Path, by: Literal["run", "query"]) -> None:
+    """The tasks read predictions in the folder of the database, and leave their values there."""
+    qrels, runs = first_files("dl19_passage")
+    metrics = computable("default", pooled=by == "run")[:: 6 if by == "run" else 1]
+    plain, parts = tmp_path / "plain.duckdb", tmp_path / "parts.duckdb"
+    warehouse = Warehouse(plain)
+    warehouse.ingest_qrels("dl19", qrels)
+    for run in runs:
+        warehouse.ingest_run("dl19", run)
+    shutil.copy(plain, parts)
+    warehouse.evaluate(metrics=metrics)
+    Warehouse(parts).evaluate(metrics=metrics, engine=spark, by=by)
+    assert stored(parts) == stored(plain)
 
 
 @pytest.mark.long
