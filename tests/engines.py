@@ -73,11 +73,11 @@ def computable(protocol: str, *, pooled: bool) -> list[str]:
     return found
 
 
-def first_files(case: str) -> tuple[Path, list[Path]]:
-    """Return the qrels and the first runs of a case."""
+def first_files(case: str, num_runs: int | None = 4) -> tuple[Path, list[Path]]:
+    """Return the qrels and the first runs of a case, or all of them."""
     folder = CASES / case
     qrels, *_ = sorted(folder.glob("qrels*"))
-    return qrels, sorted((folder / "runs").iterdir())[:4]
+    return qrels, sorted((folder / "runs").iterdir())[:num_runs]
 
 
 def stored(file: Path) -> dict[str, list[tuple[object, ...]]]:

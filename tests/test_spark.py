@@ -11,11 +11,13 @@ from typing import Any, Literal
 import pytest
 from clusters import cluster, needs_spark
 from engines import bits, computable, first_files, stored
-from shared_cases import needs_cases
+from shared_cases import CASES, needs_cases
 
 from warehouse import Warehouse
+from warehouse.errors import InputError
 
 pytestmark = [pytest.mark.slow, needs_spark]
+PROTOCOLS = ("default", "trec_eval_9", "trec_eval_c", "ranx", "ir_measures")
 
 
 @pytest.fixture(scope="module")
@@ -29,57 +31,70 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             session.stop()
 
 
-@needs_cases
-@pytest.mark.parametrize(
-    ("case", "protocol"),
-    [
-        ("edge_basic/ties_float32", "trec_eval_9"),
-        ("dl19_passage", "default"),
-        *(
-            pytest.param(case, protocol, marks=pytest.mark.long)
-            for case in (
-                "edge_basic/interleaved_queries",
-                "dl19_passage",
-                "ml_latest_small",
-                "mptp2078",
-            )
-            for protocol in ("default", "trec_eval_9", "trec_eval_c", "ranx", "ir_measures")
-        ),
-    ],
-)
-def test_by_run(spark: Any, case: str, protocol: str) -> None:
-    qrels, runs = first_files(case)
-    metrics = computable(protocol, pooled=True)
+def divided(
+    spark: Any, case: str, protocol: str, num_buckets: int, num_runs: int | None = None
+) -> int:
+    """Score a case in one process and on a cluster, by run if there are no buckets; count the values."""
+    qrels, runs = first_files(case, num_runs)
+    metrics = computable(protocol, pooled=not num_buckets)
+    how: dict[str, Any] = {"by": "query", "buckets": num_buckets} if num_buckets else {}
     plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
-    found = Warehouse.score(qrels, runs, metrics, protocol=protocol, engine=spark)
-    assert bits(found.relation) == bits(plain.relation)
+    found = Warehouse.score(qrels, runs, metrics, protocol=protocol, engine=spark, **how)
+    rows = bits(plain.relation)
+    assert bits(found.relation) == rows
     assert bits(found.board()) == bits(plain.board())
     assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
+    return len(rows)
 
 
 @needs_cases
 @pytest.mark.parametrize(
     ("case", "protocol", "num_buckets"),
     [
+        ("edge_basic/ties_float32", "trec_eval_9", 0),
+        ("dl19_passage", "default", 0),
         ("dl19_passage", "trec_eval_9", 3),
-        *(
-            pytest.param(case, protocol, buckets, marks=pytest.mark.long)
-            for case in ("edge_basic/interleaved_queries", "dl19_passage", "ml_latest_small")
-            for protocol in ("default", "trec_eval_c", "ranx")
-            for buckets in (1, 32)
-        ),
     ],
 )
-def test_by_query(spark: Any, case: str, protocol: str, num_buckets: int) -> None:
-    qrels, runs = first_files(case)
-    metrics = computable(protocol, pooled=False)
-    plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
-    found = Warehouse.score(
-        qrels, runs, metrics, protocol=protocol, engine=spark, by="query", buckets=num_buckets
-    )
-    assert bits(found.relation) == bits(plain.relation)
-    assert bits(found.board()) == bits(plain.board())
-    assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
+def test_the_same_bits(spark: Any, case: str, protocol: str, num_buckets: int) -> None:
+    assert divided(spark, case, protocol, num_buckets, 4) > 0
+
+
+@pytest.mark.long
+@needs_cases
+@pytest.mark.parametrize("num_workers", [2, 1])
+def test_the_same_bits_of_every_case(
+    num_workers: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each case, metric, protocol and division; says how many values were the same."""
+    cases = [path.parent.relative_to(CASES) for path in CASES.glob("**/runs") if path.is_dir()]
+    total = 0
+    with cluster(tmp_path, num_workers) as started:
+        session = started.session()
+        try:
+            for case in sorted(map(str, cases)):
+                for protocol in PROTOCOLS:
+                    if not is_scored(case, protocol):
+                        continue
+                    for num_buckets in (0, 1, 3, 32):
+                        count = divided(session, case, protocol, num_buckets)
+                        total += count
+                        with capsys.disabled():
+                            print(
+                                num_workers, case, protocol, num_buckets, count, total, flush=True
+                            )
+        finally:
+            session.stop()
+
+
+def is_scored(case: str, protocol: str) -> bool:
+    """Whether the runs of a case can be read: some cases are about what is refused."""
+    qrels, runs = first_files(case, None)
+    try:
+        Warehouse.score(qrels, runs, "AP", protocol=protocol)
+    except InputError:
+        return False
+    return True
 
 
 @needs_cases
