@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import duckdb
 import pytest
 from clusters import cluster, needs_spark
-from engines import bits, computable, first_files, stored
+from engines import InTurn, bits, computable, first_files, stored
+from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse import Warehouse
-from warehouse.errors import InputError
+from warehouse.errors import InputError, WarehouseError
 
 pytestmark = [pytest.mark.slow, needs_spark]
 PROTOCOLS = ("default", "trec_eval_9", "trec_eval_c", "ranx", "ir_measures")
@@ -112,6 +115,139 @@ def test_stored_runs(spark: Any, tmp_path: Path, by: Literal["run", "query"]) ->
     warehouse.evaluate(metrics=metrics)
     Warehouse(parts).evaluate(metrics=metrics, engine=spark, by=by)
     assert stored(parts) == stored(plain)
+
+
+@needs_cases
+def test_tables_of_runs(spark: Any, tmp_path: Path) -> None:
+    """A folder of Parquet by run, a Delta table with a deleted run, and a data frame."""
+    deltalake = pytest.importorskip("deltalake")
+    qrels, runs = first_files("dl19_passage", 2)
+    with duckdb.connect() as con:
+        con.execute(
+            "create table t (run varchar, query_id varchar, doc_id varchar, score double, "
+            "position bigint)"
+        )
+        for run in runs:
+            con.execute(
+                "insert into t select $run, column0, column2, column4, row_number() over () "
+                "from read_csv($path, delim = ' ', header = false, all_varchar = true)",
+                {"run": run.name.removesuffix(".gz").removesuffix(".run"), "path": str(run)},
+            )
+        con.execute(
+            f"copy (from t order by hash(doc_id)) to '{tmp_path}/parquet' "
+            "(format parquet, partition_by (run))"
+        )
+        rows = con.sql("from t order by hash(doc_id)").to_arrow_table()
+        other = con.sql("select * replace ('other' as run) from t limit 9").to_arrow_table()
+    folder = str(tmp_path / "delta")
+    deltalake.write_deltalake(folder, rows, partition_by=["run"])
+    deltalake.write_deltalake(folder, other, mode="append")
+    deltalake.DeltaTable(folder).delete("run = 'other'")
+    frame = spark.read.parquet(str(tmp_path / "parquet"))
+    how: dict[str, Any] = {"engine": spark, "by": "query", "buckets": 2}
+    for table, protocol in (
+        (tmp_path / "parquet", "default"),
+        (folder, "ranx"),
+        (frame, "default"),
+    ):
+        metrics = computable(protocol, pooled=False)[::20]
+        plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
+        found = Warehouse.score(qrels, table, metrics, protocol=protocol, **how)
+        assert bits(found.relation) == bits(plain.relation)
+        assert bits(found.board()) == bits(plain.board())
+        assert [read.num_hits for read in found.read] == [read.num_hits for read in plain.read]
+    name = found.names[1]
+    (again,) = frame.filter(frame["run"] == name).take(1)
+    frame.createOrReplaceTempView("given")
+    wrong = spark.sql(
+        "select run, query_id, doc_id, score from given "
+        f"union all select '{name}', '{again.query_id}', '{again.doc_id}', 0.5 "
+        "union all select 'new', 'q', 'd', double('nan') union all select 'new', 'q', null, 1.0"
+    )
+    found = Warehouse.score(qrels, wrong, "AP", **how)
+    assert len(found.names) == 1
+    words = f"document '{again.doc_id}' is there twice for query '{again.query_id}'"
+    assert str(found.refused[name]) == f"the table: run {name}: {words}"
+    assert "rows without a query, a document or a finite score: 2" in str(found.refused["new"])
+    unordered = frame.drop("position")
+    for table, options, words in (
+        (unordered, {"protocol": "xclib", "by": "query"}, "protocol xclib … column position"),
+        (frame, {"by": "run"}, "by='query'"),
+        (frame.drop("score"), {"by": "query"}, "no column score (there are: query_id"),
+        ([frame, *runs], {"by": "query"}, "give it alone"),
+    ):
+        with expect_refusal(words, WarehouseError):
+            Warehouse.score(qrels, table, "AP", engine=spark, **options)
+    with expect_refusal("engine='spark'"):
+        Warehouse.score(qrels, frame, "AP", engine=InTurn(), by="query")
+
+
+@needs_cases
+@pytest.mark.parametrize("by", ["run", pytest.param("query", marks=pytest.mark.long)])
+def test_a_run_is_refused(spark: Any, tmp_path: Path, by: Literal["run", "query"]) -> None:
+    """With its lines, while the others come back."""
+    qrels, runs = first_files("dl19_passage", 2)
+    wrong = tmp_path / "wrong.run"
+    wrong.write_text("19335 Q0 d1 1 2.5 x\n19335 Q0 d2 2 high x\n19335 Q0 d1 3 0.5 x\n")
+    plain = Warehouse.score(qrels, runs, "AP")
+    found = Warehouse.score(qrels, [wrong, *runs], "AP", engine=spark, by=by)
+    assert bits(found.relation) == bits(plain.relation)
+    assert list(found.refused) == ["wrong"]
+    assert "wrong.run: 2 problems\n  line 2: score 'high' is not a number" in str(
+        found.refused["wrong"]
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["run", "query"])
+@pytest.mark.parametrize("killed", ["worker", "python"])
+def test_a_kill_among_many_predictions(
+    tmp_path: Path, killed: str, by: Literal["run", "query"]
+) -> None:
+    """Twenty million predictions; a worker with its executor, or the Python of one, is killed."""
+    with duckdb.connect() as con:
+        for number in range(20):
+            con.execute(
+                "copy (select 'q' || q as query_id, "
+                "'d' || (hash(q, d, $n) % 5000) || '_' || d as doc_id, "
+                "1000.0 - d + (hash(d, q, $n) % 3) as score from range(1000) t(q), range(1000) u(d)) "
+                f"to '{tmp_path}/run{number}.parquet'",
+                {"n": number},
+            )
+        qrels = con.sql(
+            "select 'q' || q as query_id, 'd' || (hash(q, d, 1) % 5000) || '_' || d as doc_id, "
+            "(hash(d, q) % 3)::integer as relevance from range(1000) t(q), range(0, 1000, 25) u(d)"
+        ).to_arrow_table()
+    runs = sorted(tmp_path.glob("run*.parquet"))
+    metrics = ["nDCG@10", "AP", "RR", "P@10", "R@100"]
+    plain = Warehouse.score(qrels, runs, metrics, per_query=True)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with cluster(folder) as started:
+        session = started.session()
+        deaths: list[int] = []
+
+        def kill() -> None:
+            time.sleep(12)
+            if killed == "worker":
+                started.kill_worker("worker1")
+                deaths.append(1)
+            else:
+                deaths.extend(started.kill_python("worker1"))
+
+        try:
+            Warehouse.score(qrels, runs[:2], metrics, engine=session)  # the executors are there
+            killer = threading.Thread(target=kill)
+            killer.start()
+            found = Warehouse.score(qrels, runs, metrics, engine=session, by=by, per_query=True)
+            was_alive = killer.is_alive()
+            killer.join()
+        finally:
+            session.stop()
+    assert deaths
+    assert not was_alive  # it ended in the middle
+    assert bits(found.relation) == bits(plain.relation)
+    assert bits(found.board()) == bits(plain.board())
 
 
 @pytest.mark.long

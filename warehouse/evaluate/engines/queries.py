@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import UsageError, WarehouseError, listing, option
+from warehouse.errors import InputError, UsageError, WarehouseError, listing, option
 from warehouse.evaluate import engine, files
-from warehouse.evaluate.engines.tasks import Reply, RunFiles, Task, Work, arrow
+from warehouse.evaluate.engines.tasks import Note, Reply, RunFiles, Task, Work, arrow
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.notation import Metric
 from warehouse.readers import batches, checks
@@ -45,6 +45,14 @@ class Bucket:
 
     number: int
     rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table of runs that no reader has checked, with the names of the runs."""
+
+    source: str
+    names: tuple[str, ...]
 
 
 def bucket_of(query_id: str, num_buckets: int) -> int:
@@ -150,7 +158,24 @@ def buckets(work: Work, tables: Iterable[pa.Table]) -> list[Bucket]:
     return [Bucket(n, rows.filter(pc.equal(numbers, n))) for n in range(work.num_buckets + 1)]
 
 
-def score(work: Work, bucket: Bucket) -> Reply:
+def _refuse(con: duckdb.DuckDBPyConnection, table: Named) -> list[Note]:
+    """Remove the staged runs that cannot be scored; return a note about each."""
+    if not checks.any_problem(con, "run", unread=None, together=True):
+        return []
+    rows = con.execute(render("checks/bucket_runs")).fetchall()
+    runs = [run for run, _ in rows]
+    con.execute(
+        "create or replace temp table staged as from staged "
+        "where run_number not in (select unnest($runs::integer[])) order by rowid",
+        {"runs": runs},
+    )
+    return [
+        (run, table.names[run], InputError(f"{table.source}: run {table.names[run]}: {problem}"))
+        for run, problem in rows
+    ]
+
+
+def score(work: Work, bucket: Bucket, table: Named | None = None) -> Reply:
     """Score the lists of a bucket; a run that answers none of its queries gets their values too."""
     import pyarrow as pa
 
@@ -171,6 +196,8 @@ def score(work: Work, bucket: Bucket) -> Reply:
             if not runs:
                 continue
             con.execute(render("statements/bucket_staged", is_turned=is_turned))
+            if table is not None:
+                reply.notes += _refuse(con, table)
             checks.make_rankings(con, together=True)
             checks.walk_staged(con, ranks=False, lowest_first=is_turned)
             con.execute(render("statements/bucket_empty", is_turned=is_turned))

@@ -171,6 +171,10 @@ class HasVersions(typing.Protocol):
     versions: Versions
 
 
+# The place and the name of a run, and what was read of it or why it is refused.
+Note = tuple[int, str, Staged | WarehouseError]
+
+
 @dataclass
 class Reply:
     """What a task gives back, and which programs computed it.
@@ -189,7 +193,7 @@ class Reply:
     refused: dict[str, WarehouseError] = field(default_factory=dict)
     lists: pa.Table | None = None
     counts: dict[int, Counts] = field(default_factory=dict)
-    notes: list[tuple[int, str, Staged | WarehouseError]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     versions: Versions = field(default_factory=versions)
 
 
