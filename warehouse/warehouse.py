@@ -1755,14 +1755,19 @@ class Warehouse:
         """
         return shared_lake.push(self.file, os.fspath(lake))
 
-    def collect(self, lake: str | os.PathLike[str]) -> replica.Published:
+    def collect(
+        self, lake: str | os.PathLike[str], *, version: int | None = None
+    ) -> replica.Published:
         """Make this file of what was pushed into a lake.
 
         The file is a replica, with runs and values and without predictions and judgments; it must
-        be new, or from an earlier collect, which is replaced. Needs the extra "lake". Raises
-        UsageError and DatabaseError.
+        be new, or from an earlier collect, which is replaced. `version` is that of the lake: each
+        push is one, the first is 0, and None is the newest. Needs the extra "lake". Raises
+        UsageError, as for a version that does not exist, and DatabaseError.
         """
-        return shared_lake.collect(os.fspath(lake), self.path, lock_timeout=self.file.lock_timeout)
+        return shared_lake.collect(
+            os.fspath(lake), self.path, version=version, lock_timeout=self.file.lock_timeout
+        )
 
     def publish_parquet(
         self, folder: str | os.PathLike[str], *, with_text: bool = False
