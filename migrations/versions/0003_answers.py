@@ -33,12 +33,14 @@ _NUGGET = {
     "part": "The sub-narrative or question that the nugget belongs to. Null if there are none.",
 }
 _JUDGE = "Who or what judged: a person, a model. Null if nothing was said."
-_ASSIGNMENT = "'support', 'partial_support', 'not_support' or 'contradict'."
+_ASSIGNMENT = (
+    "What the answer does to the nugget: support it, fully or partly, not, or contradict it."
+)
 _CITATION = {
     "query_id": "Id of the query.",
     "sentence": "Number of the sentence in the answer, from 1.",
     "doc_id": "Id of the cited document. Null if the sentence cites nothing.",
-    "support": "'support', 'partial_support' or 'not_support'. Null if nothing is cited.",
+    "support": "Whether the document supports the sentence: fully, partly or not. Null without one.",
 }
 _OF_RUN = {
     "dataset": "Name of the dataset.",

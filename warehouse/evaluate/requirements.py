@@ -69,9 +69,7 @@ def assessed(work: Plan) -> list[tuple[str, str, str | None]]:
     ]
 
 
-def assessed_at(
-    con: duckdb.DuckDBPyConnection, work: Plan
-) -> dict[tuple[int, str], dt.datetime]:
+def assessed_at(con: duckdb.DuckDBPyConnection, work: Plan) -> dict[tuple[int, str], dt.datetime]:
     """Return when the answers of runs were assessed last, by run and metric that reads it."""
     found: dict[tuple[int, str], dt.datetime] = {}
     for metric, kind, judge in assessed(work):

@@ -137,9 +137,7 @@ def _keep_nuggets(
             {"id": set_id},
         )
         warnings = _outdated(con, dataset)
-    return LoadedNuggets(
-        status, dataset, version, queries, nuggets, warnings, staged.source_sha256
-    )
+    return LoadedNuggets(status, dataset, version, queries, nuggets, warnings, staged.source_sha256)
 
 
 def _outdated(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[str, ...]:
@@ -187,11 +185,13 @@ def _keep_assessments(
         )
     row = _source(con, staged, "")
     con.execute(
-        render("ingest/assessments", **words, **{k: v for k, v in row.items() if k != "content_hash"})
+        render(
+            "ingest/assessments", **words, **{k: v for k, v in row.items() if k != "content_hash"}
+        )
     )
-    queries, rows = con.execute(
-        "select count(distinct query_id), count(*) from staged"
-    ).fetchall()[0]
+    queries, rows = con.execute("select count(distinct query_id), count(*) from staged").fetchall()[
+        0
+    ]
     con.execute("drop table assessment_set")
     return LoadedAssessments(
         options.dataset, options.kind, options.judge, status, queries, rows,

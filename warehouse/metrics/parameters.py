@@ -17,6 +17,8 @@ from warehouse.errors import nearest
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
 # Types whose values are names, with what they are names of.
 _NAMES = {"attribute": "the name of an attribute", "name": "a name"}
+# Those that need no quotes.
+_PLAIN = {"attribute": re.compile(r"\w+"), "name": re.compile(r"[\w.:@+-]+")}
 # More than any number of documents, and below the overflow of SQL's integers.
 _LARGEST = 10**14
 _OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -92,8 +94,8 @@ class Parameter(Declaration, frozen=True, kw_only=True):
     inherited: bool = False
 
     def write(self, value: Value) -> str:
-        """Write a value as `read` reads it: names that are not words get quotes."""
-        if self.type in _NAMES and not re.fullmatch(r"\w+", str(value)):
+        """Write a value as `read` reads it: names that are not plain get quotes."""
+        if self.type in _NAMES and not _PLAIN[self.type].fullmatch(str(value)):
             return f"'{value}'"
         return str(value)
 

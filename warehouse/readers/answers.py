@@ -23,6 +23,12 @@ from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.lines import LIMIT, BadLines, blocks
 
 What = Literal["nugget", "assignment", "citation"]
+# What reads the entries, and what checks the rows.
+_TEMPLATES: Mapping[What, tuple[str, str]] = {
+    "nugget": ("ingest/nugget_rows", "checks/nugget_rows"),
+    "assignment": ("ingest/assignment_rows", "checks/assignment_rows"),
+    "citation": ("ingest/citation_rows", "checks/citation_rows"),
+}
 _ENTRIES = "create or replace temp table staged_entry (place bigint, entry json)"
 _HINTS = (
     "query_id", "qid", "topic_id", "run", "run_id", "run_tag", "nugget_id", "answer_id", "text",
@@ -61,8 +67,9 @@ def stage_answers(con: Connection, source: Any, what: What) -> StagedAnswers:
             limits.current().check_rows(read.source, staging.row_count(con, "staged_entry"))
             if not staging.row_count(con, "staged_entry"):
                 raise InputError(f"{read.source}: is empty: there is no row of data")
-            staging.run(con, f"ingest/{what}_rows")
-            _refuse_problems(con, read, f"checks/{what}_rows")
+            rows, check = _TEMPLATES[what]
+            staging.run(con, rows)
+            _refuse_problems(con, read, check)
     except BaseException:
         staging.drop(con, "staged")
         raise
