@@ -421,8 +421,9 @@ class Warehouse:
     ) -> LoadedScores:
         """Load values by query that another program computed.
 
-        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, or a table with the
-        columns `run, query_id, metric, value`, also in memory. Without a column of runs, the values are
+        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, a table with the columns
+        `run, query_id, metric, value`, also in memory, a result of MTEB, a log of Inspect or the samples
+        of lm-evaluation-harness. Without a column of runs, the values are
         of the run `name`, or of the run that is called as the file. They stand under the protocol
         `imported`, or `imported:JUDGE` with a `judge`, and against the current qrels, and keep the names
         that the other program gave them. `metrics` takes some of them. Higher values are better, unless

@@ -450,7 +450,8 @@ def scores(
         str | None,
         typer.Option(
             "--format",
-            help="trec_eval, ir_measures, csv, tsv, jsonl or parquet; default: guessed from the file.",
+            help="trec_eval, ir_measures, csv, tsv, jsonl, parquet, mteb, inspect or lm_eval; default: "
+            "guessed from the file.",
         ),
     ] = None,
     column: options.Columns = None,
@@ -463,7 +464,8 @@ def scores(
     """Load values by query that another program computed.
 
     The file holds what 'trec_eval -q' or 'ir_measures -q' prints, or is a table with the columns run,
-    query_id, metric and value. The run must be loaded, and its queries judged. The values stand under
+    query_id, metric and value, or a result of MTEB, a log of Inspect or the samples of
+    lm-evaluation-harness. The run must be loaded, and its queries judged. The values stand under
     the protocol 'imported', or 'imported:JUDGE', and under the names that the other program gave them;
     they are read with --protocol, and never stand in a column with values that are computed here.
     Loading the same values again does nothing ("unchanged").
