@@ -61,10 +61,9 @@ def loaded(wh: Warehouse) -> None:
         wh.ingest_run("tiny", {query: {"d": 1.0} for query in QUERIES[1:]}, name=run)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_twins(wh: Warehouse, seed: int) -> None:
+def test_twins(wh: Warehouse) -> None:
     """Each metric of each run and query, and the pooled values, are as in plain Python."""
-    assigned, cited = random_answers(random.Random(seed))
+    assigned, cited = random_answers(random.Random(0))
     wh.ingest_nuggets("tiny", assigned)
     wh.ingest_assignments("tiny", assigned)
     wh.ingest_citations("tiny", cited)
@@ -197,6 +196,7 @@ def test_support_of_trec_rag(wh: Warehouse, tmp_path: Path) -> None:
     assert row[3:5] == pytest.approx((2 / 3, 3 / 4))
 
 
+@pytest.mark.slow
 def test_other_assignments_make_the_values_of_their_run_stale(wh: Warehouse) -> None:
     """Only those of the run: values of others, and the board of before, stay."""
     lines = peer_lines()
