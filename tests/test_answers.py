@@ -223,6 +223,9 @@ def test_other_assignments_make_the_values_of_their_run_stale(wh: Warehouse) -> 
     verified = wh.verify()
     assert verified.is_good
     assert verified.num_verified == 3
+    # a list that is cut has the answer of the whole: no document is worth anything
+    steps = wh.explain("tiny", "one", "NuggetScore(judge=j)", "q1").fetchall()
+    assert {row[4] for row in steps} == {pytest.approx(0.7)}
     # other nuggets: what was assigned no longer counts
     lines[0]["nuggets"][0]["importance"] = lines[2]["nuggets"][0]["importance"] = "okay"
     with pytest.raises(ConflictError, match="other nuggets already"):

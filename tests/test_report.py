@@ -58,7 +58,8 @@ def fill_rich(wh: Warehouse) -> None:
         found = {f"q{n}": {d: 9.0 - p for p, d in enumerate(of)} for n, of in enumerate(lists)}
         wh.ingest_run("rich", found, name=name, system="S")
     graded = [
-        {"run": "one", "query_id": f"q{n}", "metric": "<i>tone</i>", "value": n / 4} for n in range(4)
+        {"run": "one", "query_id": f"q{n}", "metric": "<i>tone</i>", "value": n / 4}
+        for n in range(4)
     ]
     wh.ingest_scores("rich", graded, judge="<b>Ann</b>")
     wh.fuse("rich", ["one", SCRIPT], "wsum", name="both", weights=[0.25, 0.75])

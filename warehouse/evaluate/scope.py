@@ -196,7 +196,7 @@ that sorts as the ids do, or text if there are very many |
         self.qrels(kind, rows)
         self.whole_qrels(rows)
         self.attributes(dataset)
-        self.answers(dataset)
+        self.answers()
         found = current_training(self._con, dataset)
         self._training(
             f"(select * from example where training_id = {literal(found[0])})" if found else None
@@ -221,9 +221,9 @@ that sorts as the ids do, or text if there are very many |
         """Put the current attributes of a dataset's documents and queries in scope."""
         self._con.execute(render("scope/attributes", dataset=dataset))
 
-    def answers(self, dataset: str) -> None:
-        """Put what judges say of the answers of a dataset's runs in scope."""
-        self._con.execute(render("scope/answers", dataset=dataset))
+    def answers(self) -> None:
+        """Put what judges say of the answers of the runs in scope in scope."""
+        self._con.execute(render("scope/answers"))
 
     def read_qrels(self, read: readers.Staged, rows: str, num_rows: int | None = None) -> None:
         """Put qrels from a table of read rows in scope; the runs must be staged.
