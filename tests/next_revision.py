@@ -11,7 +11,7 @@ from unittest import mock
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.store import database, schema
 
-REVISION = "r0003"
+REVISION = f"r{int(SCHEMA_REVISION[1:]) + 1:04}"
 # A table, a column, and a view that is made anew.
 STATEMENTS = (
     "create table store.note (run_id integer)",

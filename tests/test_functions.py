@@ -124,6 +124,16 @@ SCALARS: dict[str, Case] = {
         ),
         [(2, 5, 3, 1.0), (2, 5, 3, 0.25), (0, 5, 3, 1.0), (3, 3, 3, 4.0)],
     ),
+    "support_credit": (
+        "support_credit($1, $2)",
+        lambda support, partial: {
+            NULL: NULL,
+            "support": 1.0,
+            "partial_support": partial,
+            "contradict": 0.0,
+        }[support],
+        [(word, 0.25) for word in ("support", "partial_support", "contradict", NULL)],
+    ),
     "goodness": (
         "goodness($1, $2)",
         lambda score, lower: -score if lower else score,

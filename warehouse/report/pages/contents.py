@@ -442,6 +442,12 @@ class Contents:
         with self.file.read() as con:
             return analyses.holes_of(con, self.dataset, self.protocol)
 
+    @_once
+    def imported(self) -> Sequence[Record]:
+        """The values that other programs computed."""
+        with self.file.read() as con:
+            return analyses.imported(con, self.dataset)
+
     def comparison(self, metric: str) -> Comparison:
         """Return every two of the runs compared by a metric."""
         with self.reading:

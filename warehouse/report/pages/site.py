@@ -90,12 +90,14 @@ class Places:
         self.slices = self._at("slices.html")
         self.curves = self._at("curves.html")
         self.fusions = self._at("fusion.html")
+        self.imported = self._at("imported.html")
         has = contents.kinds
         there = (
             ("Board", self.board, True), ("Queries", self.queries, True),
             ("Compare", self.comparisons, True), ("History", self.history, True),
             ("Slices", self.slices, has["slices"]), ("Curves", self.curves, has["curves"]),
             ("Fusion", self.fusions, has["fusions"]),
+            ("Imported", self.imported, has["imported"]),
             ("Agreement", self.agreement, len(contents.runs) > 1),
             ("Judge next", self.holes, has["judgments"]),
         )  # fmt: skip
@@ -257,6 +259,7 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         at.slices: ("slices.html", lambda: {"contents": contents}),
         at.curves: ("curves.html", partial(_curves, contents, at)),
         at.fusions: ("fusion.html", partial(_fusions, contents, at)),
+        at.imported: ("imported.html", lambda: {"contents": contents}),
         at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
         at.holes: ("holes.html", partial(_holes, contents)),
     }
