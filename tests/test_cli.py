@@ -183,7 +183,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "nuggets.jsonl").write_text(
         '{"run": "bm25", "query_id": "19335", "metric": "nuggets", "value": 0.5}\n'
     )
-    (folder / "gpt-4o.csv").write_text("qid,docid,judgment\n19335,7067032,2\n")
     (folder / "crowd.csv").write_text(
         "worker,query_id,doc_id,relevance\nw1,19335,7067032,2\nw2,19335,7067032,1\n"
     )

@@ -39,7 +39,7 @@ EXAMPLES = {
         "--column doc_id=item --column relevance=stars --where 'stars >= 4'",
     ),
     "ingest judgments": (
-        "warehouse ingest judgments gpt-4o.csv -d dl19 --judge gpt-4o --model gpt-4o-2024-08-06 "
+        "warehouse ingest judgments qrels.txt -d dl19 --judge gpt-4o --model gpt-4o-2024-08-06 "
         "--prompt umbrela",
         "warehouse ingest judgments crowd.csv -d dl19 --by worker --kind crowd",
     ),
