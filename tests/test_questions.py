@@ -166,6 +166,9 @@ def test_the_examples_of_the_views_answer(
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_scores.duckdb"))
         rows = [{"query_id": "19335", "metric": "nuggets", "value": 0.5}]
         wh.ingest_scores("dl19", rows, name="bm25")
+    if relation == "judge_judgments":
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_judges.duckdb"))
+        wh.ingest_judgments("dl19", {"19335": {"8412681": 1}}, judge="ann")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 

@@ -31,14 +31,9 @@ _COMMENTS = {
         "Hash of the other columns, and of the rows of other tables that belong to this one; "
         "`warehouse verify` computes it again."
     ),
-    "column store.qrels.kind": (
-        "'judgments': one per query and document; 'iterations': one per query, document and "
-        "iteration; 'preferences': rows of the table preference; 'strata': judgments of a sample of "
-        "a pool, where judgment.iteration is the stratum of the document."
-    ),
     "column store.judgment.iteration": (
-        "Iteration: a subtopic or a judgment group; of a sampled pool, the stratum. '0' if the "
-        "source has none."
+        "Iteration of the judgment: a subtopic or a judgment group if qrels.kind is 'iterations', or "
+        "the stratum of a sampled pool; else mostly '0'."
     ),
     "view store.judge_version": (
         "One row per version of the qrels that has the judgments of one judge, and whether it is the "

@@ -19,6 +19,7 @@ from warehouse.readers.parquet import Parquet
 from warehouse.readers.prefs import Preferences
 from warehouse.readers.ranx import Dict, NestedJson
 from warehouse.readers.records import Records
+from warehouse.readers.sampled import Sampled
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
 from warehouse.readers.wrapped_json import Mteb, RankEval
@@ -26,7 +27,7 @@ from warehouse.readers.wrapped_json import Mteb, RankEval
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
     Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Mteb(), RankEval(), Matrix(),
-    NestedJson(), Preferences(), Text(),
+    NestedJson(), Preferences(), Sampled(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [ir_datasets.IrDatasets(), Dict(), Records(), TableObject()]
