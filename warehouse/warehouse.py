@@ -1187,18 +1187,25 @@ class Warehouse:
         depth: int = 10,
         top: int | None = None,
         per_query: bool = False,
+        order: str = "popularity",
+        p: float = 0.95,
         protocol: str = protocols.DEFAULT,
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
     ) -> Result:
-        """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
+        """List the unjudged documents among the first `depth` of `runs` (default: all).
 
         The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
         come after them.
 
-        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`; those that most runs
-        have come first. There are at most `top`, or with `per_query` at most `top` for each query.
+        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, and `error` or
+        `nonrel_above` by the order. There are at most `top`, or with `per_query` at most `top` for
+        each query. The `order` is "popularity" (those that most runs have come first),
+        "average-error" (those whose judgment takes most off the mean error of RBP with the
+        persistence `p`; `error` is how much), "greatest-error" (always the first unjudged document of
+        the run with the greatest error; needs `top`; `error` is the greatest one that is left) or
+        "move-to-front" (those with the fewest documents judged as not relevant above them come first).
         The table `filled` says what judging them would fill in each run. Raises UsageError for
         wrong names and numbers.
 
@@ -1215,8 +1222,8 @@ class Warehouse:
 
         with self.file.read() as con:
             found = holes.holes(
-                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol,
-                choice=run_choice.choice(run, system, tag),
+                con, dataset, runs, depth=depth, top=top, per_query=per_query, order=order, p=p,
+                protocol=protocol, choice=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.holes(found)
 
