@@ -109,6 +109,32 @@ def test_what_is_stored(wh: Warehouse, put: Put) -> None:
     assert wh.verify().is_good
 
 
+def test_candidates_that_umbrela_judged(wh: Warehouse, put: Put) -> None:
+    """A line has a query and its candidates; without their judgments they are a run."""
+    lines = [
+        {"query": {"text": "flea", "qid": "007"}, "candidates": [
+            {"doc": {"segment": "A flea"}, "docid": "d1", "score": 2.5, "judgment": 3},
+            {"doc": {"segment": "No"}, "docid": "d2", "score": 2.0, "judgment": 0},
+        ]},
+        {"query": {"text": "tick", "qid": "8"}, "candidates": [
+            {"doc": {"segment": "A tick"}, "docid": "d2", "score": 1.0, "judgment": 1},
+        ]},
+    ]  # fmt: skip
+    file = put("".join(json.dumps(line) + "\n" for line in lines), "judged.jsonl")
+    assert wh.ingest_judgments("fleas", file, judge="umbrela", model="m")[0].num_rows == 3
+    assert wh.ingest_run("fleas", file, name="found").num_rows == 3
+    rows = wh.query(
+        "select query_id, doc_id, relevance from judge_judgments where dataset = 'fleas'"
+    )
+    assert sorted(rows.fetchall()) == [("007", "d1", 3), ("007", "d2", 0), ("8", "d2", 1)]
+    for text, names in (
+        ('{"query": {"qid": "q"}, "others": []}', "wrong.jsonl … candidates"),
+        ('{"query": {"qid": "q"}, "candidates": [{"docid": "d"}, {"docid": "e"}]}', "wrong.jsonl"),
+    ):
+        with expect_refusal(names, WarehouseError):
+            wh.ingest_judgments("fleas", put(text + "\n", "wrong.jsonl"), judge="other")
+
+
 def test_wrong_judges(wh: Warehouse, put: Put) -> None:
     twice = put("judge,query_id,doc_id,relevance\nx,q,d,1\nx,q,d,0\n", "twice.csv")
     unnamed = put("judge,query_id,doc_id,relevance\n,q,d,1\n", "unnamed.csv")

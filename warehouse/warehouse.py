@@ -1631,8 +1631,9 @@ class Warehouse:
     def qrels(self, dataset: str | None = None) -> Result:
         """Return the versions of the qrels of one dataset or of all.
 
-        Columns: `dataset, version, is_current, kind, label, queries, judgments, relevant, runs,
-        ingested_at, source`. `runs` is how many runs have values against this version.
+        Columns: `dataset, version, is_current, kind, label, judge, queries, judgments, relevant, runs,
+        ingested_at, source`. `judge` is who made a version alone, and `runs` is how
+        many runs have values against this version.
         """
         from warehouse.analyze import listings
         from warehouse.report import presentation
