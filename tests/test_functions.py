@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles_diversity import METRICS as OF_ITERATIONS
+from oracles_sampled import METRICS as OF_SAMPLES
 from test_metric_pages import text_of
 from test_metric_properties import collection
 
@@ -515,6 +516,7 @@ def test_what_is_printed_runs_when_pasted(replica: tuple[Warehouse, Path]) -> No
     names = [text_of(found) for found in catalogue().values()]
     names += [
         *OF_ITERATIONS,
+        *OF_SAMPLES,
         "nDCG(dcg=exp-log2)@5",
         "nDCG(ties=average)@5",
         "RBP(gain=normalised)",
