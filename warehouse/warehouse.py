@@ -1181,8 +1181,9 @@ class Warehouse:
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
-        "randomisation", "tukey" or "tukey-anova" (extra "stats"), which has simultaneous intervals
-        and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
+        "randomisation", "bootstrap" (of the studentised differences), "tukey" or "tukey-anova" (extra
+        "stats"), which has simultaneous intervals and effect sizes by the error of a two-way analysis
+        of variance. `correction` is "holm",
         "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
         metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
         not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
@@ -1230,6 +1231,57 @@ class Warehouse:
             with self.file.read() as con:
                 layout.check_label(con, [found.dataset], shown.label)
         return presentation.compare(found, shown)
+
+    def discriminate(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        test: str = "tukey",
+        alpha: float = 0.05,
+        resamples: int = 10_000,
+        seed: int = 0,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return the discriminative power of metrics: how many pairs of runs each tells apart.
+
+        Every pair of the `runs` (default: all) is tested by every metric, as `compare` does with
+        `all_pairs`, and no p is corrected further. `test` is one of its tests: "tukey", the
+        randomised test of Tukey's honest differences, takes all pairs together; "bootstrap" is the
+        test of each pair in Sakai 2006, Evaluating evaluation metrics based on the bootstrap.
+
+        Columns: `metric, pairs, separated, share, largest_not_separated, undefined`, the metric with
+        the highest share first. A pair is separated if its p is below `alpha`;
+        `largest_not_separated` is the greatest difference of a pair that is not; `undefined` counts
+        pairs without a p. The table `levels` has the achieved significance levels, the highest first:
+        `metric, place, base, run, difference, p, is_separated`; the chart draws them as curves.
+        Metrics that are not stored are computed. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "opqrst"})
+        >>> for name, score in (("good", 2.0), ("bad", 0.0)):
+        ...     one = {"a": score, "b": 1.0}
+        ...     _ = wh.ingest_run("tiny", dict.fromkeys("opqrst", one), name=name)
+        >>> wh.discriminate("tiny", metrics="RR Success@2", test="sign").fetchall()
+        [('RR', 1, 1, 1.0, None, 0), ('Success@2', 1, 0, 0.0, 0.0, 0)]
+        """
+        from warehouse.analyze import compare, discrimination, run_choice
+        from warehouse.report import presentation
+
+        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+        found = discrimination.discriminate(
+            self.file, dataset, runs, metrics, how, protocol=protocol, as_of=as_of, qrels=qrels,
+            choice=run_choice.choice(run, system, tag), on_step=on_step,
+        )  # fmt: skip
+        return presentation.discrimination(found)
 
     def side_by_side(
         self,

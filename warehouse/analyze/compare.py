@@ -92,7 +92,8 @@ class How:
         drawn = f"{self.resamples:,} {{}}, seed {self.seed}"
         permutations = ""
         if self.test in significance.RESAMPLED:
-            permutations = f" ({drawn.format('permutations')})"
+            what = "resamples" if self.test == "bootstrap" else "permutations"
+            permutations = f" ({drawn.format(what)})"
         return f"two-sided {significance.TESTS[self.test]}{permutations}"
 
     @property
@@ -324,6 +325,9 @@ def compare(
     if how.test == "randomisation":
         differing = {n: row["wins"] + row["losses"] for n, row in enumerate(rows) if row["queries"]}
         chances = resampling.randomisation(con, resampled, differing)
+    elif how.test == "bootstrap":
+        numbers = {n: row["queries"] for n, row in enumerate(rows)}
+        chances = resampling.bootstrap_test(con, resampled, numbers)
     elif how.test == "tukey":
         for metric in range(len(found.metrics)):
             chances |= resampling.tukey(con, resampled, metric, len(found.runs))

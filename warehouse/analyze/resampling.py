@@ -12,6 +12,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
@@ -132,7 +133,38 @@ def bootstrap(
     con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int], alpha: float
 ) -> dict[int, tuple[float, float]]:
     """Return the percentile interval of each mean difference; `paired` counts the queries of each."""
-    found: dict[int, tuple[float, float]] = {}
+    return {
+        hypothesis: (low, high)
+        for hypothesis, low, high in _over_resamples(
+            con, how, paired, "analyses/bootstrapped", alpha=alpha
+        )
+    }
+
+
+def bootstrap_test(
+    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int]
+) -> dict[int, Chance]:
+    """Return each hypothesis' p in the paired bootstrap test; `paired` counts the queries of each.
+
+    It is the achieved significance level of Sakai 2006, (1 + b) / (1 + B) in place of b / B: b of B
+    resamples of the differences, shifted to the mean 0, have a t at least as far from 0 as theirs.
+    """
+    return {
+        hypothesis: Chance((1 + extreme) / (1 + drawn), drawn, is_exact=False)
+        for hypothesis, drawn, extreme in _over_resamples(
+            con, how, paired, "analyses/studentised_bootstrap"
+        )
+    }
+
+
+def _over_resamples(
+    con: duckdb.DuckDBPyConnection,
+    how: Resampling,
+    paired: Mapping[int, int],
+    analysis: str,
+    **more: float,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of an analysis that resamples the queries of each hypothesis."""
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for hypothesis, number in paired.items():
         groups[number].append(hypothesis)
@@ -143,14 +175,12 @@ def bootstrap(
         for piece in _pieces(members, size):
             put_differences(con, piece)
             sql = render(
-                "analyses/bootstrapped",
+                analysis,
                 differences=DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
-                num_queries=number, alpha=alpha,
+                num_queries=number, **more,
             )  # fmt: skip
-            for hypothesis, low, high in con.execute(sql).fetchall():
-                found[hypothesis] = (low, high)
+            yield from con.execute(sql).fetchall()
             how.step("bootstrap")
-    return found
 
 
 @dataclass(frozen=True)

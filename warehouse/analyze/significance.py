@@ -19,6 +19,7 @@ TESTS: Mapping[str, str] = {
     "wilcoxon": "Wilcoxon's signed rank test",
     "sign": "sign test",
     "randomisation": "Fisher's randomisation test",
+    "bootstrap": "paired bootstrap test",
     "tukey": "Tukey's HSD test, randomised",
     "tukey-anova": "Tukey's HSD test after two-way ANOVA",
 }
@@ -29,7 +30,7 @@ CORRECTIONS: Mapping[str, str] = {
     "none": "no correction",
 }
 # Tests that resample in SQL.
-RESAMPLED = ("randomisation", "tukey")
+RESAMPLED = ("randomisation", "bootstrap", "tukey")
 # Tests of all pairs of runs together: their p needs no correction.
 OVER_ALL_PAIRS = ("tukey", "tukey-anova")
 # Tests that SciPy has a part in.

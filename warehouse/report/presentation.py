@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.board import Board
     from warehouse.analyze.compare import Compared
     from warehouse.analyze.curves import Trace
+    from warehouse.analyze.discrimination import Discrimination
     from warehouse.analyze.explain import Explanation
     from warehouse.analyze.history import QrelsDiff, Timeline
     from warehouse.analyze.holes import Holes
@@ -274,6 +275,32 @@ def compare(comparison: Compared, how: Layout = PLAIN) -> Result:
     return Result(
         part(found.pairs, pairs).relation, found.notes, page=both, tables=parts, details=found,
         places=how.digits,
+    )  # fmt: skip
+
+
+def discrimination(found: Discrimination) -> Result:
+    """Return the discriminative power of metrics; the table `levels` has every pair."""
+    titles = {
+        "largest_not_separated": "largest not separated", "is_separated": "separated",
+    }  # fmt: skip
+    alpha = f"{found.how.alpha:g}"
+    notes = [
+        f"separated: pairs of runs with p < {alpha}; largest not separated: the greatest difference "
+        f"of the others",
+        *found.notes,
+    ]
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.significance_levels(found)
+
+    is_whole = not found.relation.filter("undefined > 0").limit(1).fetchall()
+    unneeded = ["undefined"] if is_whole else []
+    shown = {"p": probability}
+    return Result(
+        found.relation, notes, titles=titles, unneeded=unneeded, chart=chart, details=found,
+        tables={"levels": Result(found.levels, notes, titles=titles, shown=shown, chart=chart)},
     )  # fmt: skip
 
 

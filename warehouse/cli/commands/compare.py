@@ -57,7 +57,8 @@ def compare(
     test: Annotated[
         str,
         typer.Option(
-            "--test", help="t, wilcoxon, sign, randomisation, tukey or tukey-anova; all two-sided."
+            "--test",
+            help="t, wilcoxon, sign, randomisation, bootstrap, tukey or tukey-anova; all two-sided.",
         ),
     ] = "t",
     correction: Annotated[
