@@ -60,12 +60,21 @@ def discriminate(
 
 def of_comparison(found: Compared) -> Discrimination:
     """Return the discriminative power of the metrics of a comparison of all pairs of its runs."""
-    power, levels = (
-        found.pairs.query(_TESTED, render(name, tested=_TESTED, alpha=found.how.alpha))
-        for name in ("analyses/discriminative_power", "analyses/separated_pairs")
-    )
+
+    def asked(analysis: str) -> duckdb.DuckDBPyRelation:
+        sql = render(f"analyses/{analysis}", tested=_TESTED, alpha=found.how.alpha)
+        made = found.pairs.query(_TESTED, sql)
+        assert made is not None
+        return made
+
     without = f"; {found.how.interval_in_words}"
     return Discrimination(
-        power, levels, found.dataset, found.runs, found.protocol, found.how,
-        tuple(note.removesuffix(without) for note in found.notes), found.labels,
-    )  # fmt: skip
+        relation=asked("discriminative_power"),
+        levels=asked("separated_pairs"),
+        dataset=found.dataset,
+        runs=found.runs,
+        protocol=found.protocol,
+        how=found.how,
+        notes=tuple(note.removesuffix(without) for note in found.notes),
+        labels=found.labels,
+    )
