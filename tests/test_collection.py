@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from refusals import expect_refusal
+from shared_cases import case
 
 from warehouse.report import charts
 from warehouse.warehouse import Warehouse
@@ -87,3 +88,104 @@ def test_discriminative_power_of_the_demo(dl19: Warehouse) -> None:
 def _labels(spec: charts.Spec) -> Sequence[str]:
     layer = next(layer for layer in spec["layer"] if layer["name"] == "labels")
     return [row["label"] for row in layer["data"]["values"]]
+
+
+# --------------------------------------------------------------------------- reusability
+
+QRELS = {"q1": {"a": 1, "b": 1, "c": 0, "pooled": -1}, "q2": {"d": 2, "e": 0, "f": 1}}
+LISTS = {
+    "one": {"q1": {"a": 3.0, "x": 2.0, "b": 1.0}, "q2": {"e": 2.0, "f": 1.0}},
+    "two": {"q1": {"b": 3.0, "pooled": 2.0, "a": 1.0}, "q2": {"d": 2.0, "f": 1.0}},
+    "three": {"q1": {"c": 3.0, "a": 2.0, "b": 1.0}, "q2": {"e": 2.0, "f": 1.0}},
+}
+TEAMS = {"one": "north", "two": "south", "three": "north"}
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Return a warehouse of three runs of two teams, whose judgments come from their first two."""
+    wh = Warehouse(tmp_path_factory.mktemp("pool") / "pool.duckdb")
+    wh.ingest_qrels("pool", QRELS)
+    for name, lists in LISTS.items():
+        wh.ingest_run("pool", lists, name=name, tags={"team": TEAMS[name]})
+    wh.ingest_run("alone", LISTS["one"], name="one")
+    wh.ingest_qrels("alone", QRELS)
+    return wh
+
+
+def test_leave_out_uniques_by_hand(pool: Warehouse) -> None:
+    """Of the first two, `one` shares all that is judged; `two` alone has b and d, `three` alone c.
+
+    RR is 1 and 1/2 for `one`, 1 and 1 for `two`, 1/2 and 1/2 for `three`. Without b and d, `two` has
+    a at the third place and f at the second: 1/3 and 1/2, so that it falls from the first place
+    below `one` and `three`: two pairs of three swap, and tau-b is -1/3. c is not relevant: nothing
+    changes.
+    """
+    found = pool.reusability("pool", metrics="RR", depth=2)
+    rows = [row.as_dict() for row in found]
+    assert [(row["left_out"], row["unique_judged"], row["unique_relevant"]) for row in rows] == [
+        ("two", 2, 2), ("three", 1, 0), ("one", 0, 0),
+    ]  # fmt: skip
+    assert rows[0] | {"tau_b": pytest.approx(-1 / 3)} == rows[0] | {
+        "tau_b": rows[0]["tau_b"], "swapped_pairs": 2, "rank_loss": 2, "run": "two",
+        "rank_before": 1, "rank_after": 3, "value_before": 1.0,
+        "value_after": pytest.approx((1 / 3 + 1 / 2) / 2),
+    }  # fmt: skip
+    assert [(row["tau_b"], row["rank_loss"]) for row in rows[1:]] == [(1.0, 0)] * 2
+    documents = pool.reusability("pool", metrics="RR", depth=2).documents
+    assert sorted(documents.fetchall()) == [
+        ("three", "q1", "c", 0.0), ("two", "q1", "b", 1.0), ("two", "q2", "d", 2.0),
+    ]  # fmt: skip
+    # of the whole lists, only d and c have one run
+    assert {row.left_out: row.unique_judged for row in pool.reusability("pool", metrics="RR")} == {
+        "one": 0, "two": 1, "three": 1,
+    }  # fmt: skip
+    # north has a, c, e among its first two, and south b, d and f of which north has none there
+    teams = pool.reusability("pool", metrics="RR", by="team", depth=2)
+    assert {(row.left_out, row.runs, row.unique_judged) for row in teams} == {
+        ("north", 2, 3), ("south", 1, 2),
+    }  # fmt: skip
+
+
+def test_without_uniques_the_values_are_those_of_fewer_judgments(dl19: Warehouse, tmp_path) -> None:
+    """Judgments that are left out, and judgments that were never loaded, give the same values."""
+    metrics = ["nDCG@10", "AP(rel=2)", "bpref"]
+    runs = ["bm25", "tasb", "ada2"]
+    found = dl19.reusability("dl19", runs, metrics, depth=10)
+    left = {
+        (query, document)
+        for group, query, document, _ in found.documents.fetchall()
+        if group == "ada2"
+    }
+    assert len(left) > 50
+    qrels = dl19.query("select query_id, doc_id, relevance from judgments").fetchall()
+    wh = Warehouse(tmp_path / "fewer.duckdb")
+    fewer: dict[str, dict[str, float]] = {}
+    for query, document, relevance in qrels:
+        if (query, document) not in left:
+            fewer.setdefault(query, {})[document] = relevance
+    wh.ingest_qrels("fewer", fewer)
+    data = case("dl19_passage")
+    for run in runs:
+        wh.ingest_run("fewer", data.runs[run], name=run)
+    wh.evaluate(metrics=metrics)
+    wanted = {
+        (metric, row.run): row[metric]
+        for row in wh.leaderboard("fewer", metrics=metrics)
+        for metric in metrics
+    }
+    assert {
+        (row.metric, row.run): row.after for row in found.boards if row.left_out == "ada2"
+    } == wanted
+
+
+def test_what_cannot_be_left_out(pool: Warehouse) -> None:
+    refused = [
+        ("alone … one", ("alone",), {"metrics": "RR"}),
+        ("tag group", ("pool",), {"metrics": "RR", "by": "group"}),
+        ("depth", ("pool",), {"metrics": "RR", "depth": 0}),
+        ("twoo … two", ("pool", "twoo"), {"metrics": "RR"}),
+    ]
+    for wanted, names, words in refused:
+        with expect_refusal(wanted):
+            pool.reusability(*names, **words)

@@ -1283,6 +1283,54 @@ class Warehouse:
         )  # fmt: skip
         return presentation.discrimination(found)
 
+    def reusability(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        by: str = "run",
+        depth: int | None = 100,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_group: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return what the board would be if a group of runs had had no part in the pool.
+
+        For each group of the `runs` (default: all), `by` "run", "system" or the name of a tag (as for
+        teams), the judgments of the documents that the group alone has among its first `depth`
+        (None: among all) are left out. Then all runs are evaluated without them (leave-out-uniques;
+        Zobel 1998, Buckley and others 2007). Nothing is stored.
+
+        Columns: `metric, left_out, runs, unique_judged, unique_relevant, tau_b, swapped_pairs,
+        rank_loss, run, rank_before, rank_after, value_before, value_after`. `tau_b` is Kendall's tau-b
+        of the two boards; `rank_loss` is the most ranks that a run of the group loses, and what
+        follows is of that run. The largest loss comes first. The tables `boards` (`metric, left_out,
+        run, is_member, before, after, rank_before, rank_after`) and `documents` (`left_out, query_id,
+        doc_id, relevance`) have what it is made from. Raises UsageError for wrong names, for fewer
+        than two groups, and if the qrels are not plain judgments.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "x": 1.0}}, name="one")
+        >>> _ = wh.ingest_run("tiny", {"q": {"y": 2.0, "a": 1.0}}, name="two")
+        >>> found = wh.reusability("tiny", metrics="RR")
+        >>> [(row.left_out, row.unique_judged, row.tau_b, row.rank_loss) for row in found]
+        [('one', 1, -1.0, 1), ('two', 1, 1.0, 0)]
+        """
+        from warehouse.analyze import reusability, run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = reusability.reusability(
+                con, dataset, runs, metrics, by=by, depth=depth, protocol=protocol,
+                choice=run_choice.choice(run, system, tag), on_group=on_group,
+            )  # fmt: skip
+            return presentation.reusability(found)
+
     def side_by_side(
         self,
         dataset: str | None = None,

@@ -29,6 +29,8 @@ _CATALOGUE = (
     "dataset", "qrels", "run", "training", "attribute_set",
     "run_version", "qrels_version", "training_version", "attribute_set_version",
 )  # fmt: skip
+# What takes the place of the file's own judgments and hits.
+_TRUTH = ("judgment", "hit", "hit_set")
 # Values over all queries, by the metric's name and the run.
 Values = dict[tuple[str, str], float | None]
 
@@ -205,8 +207,41 @@ def all_relevant(
             )  # fmt: skip
             _compute(con, those, protocol, [run])
             found |= _found(con, [run])
-            for table in ("judgment", "hit", "hit_set"):
+            for table in _TRUTH:
                 con.execute(f"drop table temp.main.{table}")
+    return found
+
+
+def without_documents(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+    documents: str,
+    left_out: str | None,
+) -> Values:
+    """Return the values of runs of one dataset if some documents had no judgment.
+
+    `documents` is a table with `left_out, query_id, doc_id`, of which the rows with this `left_out`
+    count; None leaves nothing out. Raises UsageError if the qrels are not plain judgments.
+    """
+    qrels_id = runs[0].qrels_id
+    if qrels_id is None or qrels_kind(con, qrels_id) != "judgments":
+        raise UsageError(
+            f"{runs[0].dataset}: judgments can be left out only if documents are judged once, not by "
+            "subtopic or in preferences"
+        )
+    drop_views(con)
+    con.execute(
+        render(
+            "statements/without_documents",
+            file=database.ALIAS, qrels_id=qrels_id, documents=documents, left_out=left_out,
+        )
+    )  # fmt: skip
+    _compute(con, metrics, protocol, runs)
+    found = _found(con, runs)
+    for table in _TRUTH:
+        con.execute(f"drop table temp.main.{table}")
     return found
 
 

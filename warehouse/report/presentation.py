@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.holes import Holes
     from warehouse.analyze.regressions import Check
     from warehouse.analyze.reproduction import Reproduction
+    from warehouse.analyze.reusability import Reusability
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
@@ -301,6 +302,34 @@ def discrimination(found: Discrimination) -> Result:
     return Result(
         found.relation, notes, titles=titles, unneeded=unneeded, chart=chart, details=found,
         tables={"levels": Result(found.levels, notes, titles=titles, shown=shown, chart=chart)},
+    )  # fmt: skip
+
+
+def reusability(found: Reusability) -> Result:
+    """Return what leaving out each group's own judgments does; tables have boards and documents."""
+    titles = {
+        "left_out": "left out", "unique_judged": "unique judged", "unique_relevant": "unique relevant",
+        "tau_b": "tau-b", "swapped_pairs": "swapped pairs", "rank_loss": "rank loss",
+        "rank_before": "rank", "rank_after": "rank then", "value_before": "value",
+        "value_after": "value then",
+    }  # fmt: skip
+    first = "all documents" if found.depth is None else f"the first {found.depth:,} documents"
+    notes = [
+        f"left out: the judgments of documents that only this {found.by} has among {first} of the "
+        f"{counted(len(found.runs), 'run')}; tau-b: of the boards with and without them; rank loss: of "
+        f"the run named, which loses most; protocol {found.protocol}"
+    ]
+    unneeded = ["runs"] if found.by == "run" else []
+    spare = ["swapped_pairs", "value_before", "value_after", "unique_judged"]
+    tables: dict[str, Result | None] = {
+        "boards": Result(
+            found.boards, notes, titles={**titles, "before": "value", "after": "value then"}
+        ),
+        "documents": Result(found.documents, notes, titles=titles),
+    }
+    return Result(
+        found.relation, notes, titles=titles, unneeded=unneeded, spare=spare, tables=tables,
+        details=found,
     )  # fmt: skip
 
 
