@@ -9,6 +9,7 @@ import pytest
 from refusals import expect_refusal
 from shared_cases import case
 
+from warehouse.analyze import collection
 from warehouse.report import charts
 from warehouse.warehouse import Warehouse
 
@@ -110,6 +111,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         wh.ingest_run("pool", lists, name=name, tags={"team": TEAMS[name]})
     wh.ingest_run("alone", LISTS["one"], name="one")
     wh.ingest_qrels("alone", QRELS)
+    wh.ingest_run("unjudged", LISTS["one"], name="one")
     return wh
 
 
@@ -147,6 +149,7 @@ def test_leave_out_uniques_by_hand(pool: Warehouse) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_without_uniques_the_values_are_those_of_fewer_judgments(dl19: Warehouse, tmp_path) -> None:
     """Judgments that are left out, and judgments that were never loaded, give the same values."""
     metrics = ["nDCG@10", "AP(rel=2)", "bpref"]
@@ -189,3 +192,98 @@ def test_what_cannot_be_left_out(pool: Warehouse) -> None:
     for wanted, names, words in refused:
         with expect_refusal(wanted):
             pool.reusability(*names, **words)
+
+
+# --------------------------------------------------------------------------- the report
+
+TIED = {"q1": {"x": 2.0, "a": 2.0, "c": 1.0}, "q2": {"d": 2.0, "e": 2.0, "y": 2.0, "f": 1.0}}
+
+
+def test_the_report_by_hand(tmp_path: Path) -> None:
+    """Two queries, of which the second has grades 0 to 2, and a run with tied scores.
+
+    Down to rank 1, `one` has a and e, which are judged, and `tied` x and y (of y, e and d, which are
+    tied, the last id comes first): four documents, two of them judged. Of `tied`, x may stand before a,
+    and d be first or third: RR is 1/2 and 1/3 with the relevant documents last, 1 and 1 with them first.
+    """
+    wh = Warehouse(tmp_path / "tied.duckdb")
+    wh.ingest_qrels("tied", QRELS)
+    wh.ingest_run("tied", LISTS["one"], name="one")
+    wh.ingest_run("tied", TIED, name="tied")
+    found = wh.collection("tied", metrics="RR P@1", depth=3, test="t")
+    assert list(found.sections) == [name for name in collection.SECTIONS if name != "judges"]
+    assert found.topics.fetchall() == [
+        ("judged", 6, 3, 3.0, 3, 0, 2), ("relevant", 4, 2, 2.0, 2, 0, 2),
+    ]  # fmt: skip
+    assert found.grades.fetchall() == [
+        (2.0, 1, 1 / 7, 1), (1.0, 3, 3 / 7, 2), (0.0, 2, 2 / 7, 2), (-1.0, 1, 1 / 7, 1),
+    ]  # fmt: skip
+    # to rank 2 also f, a of q1 again, e; to rank 3 b, c and d
+    assert found.pool.fetchall() == [
+        (1, 4, 2, 1 / 2, 1, 1), (2, 5, 3, 3 / 5, 2, 0), (3, 8, 6, 3 / 4, 4, 0),
+    ]  # fmt: skip
+    assert found.tied.fetchall() == [("tied", 2, 2, 5 / 7)]
+    assert found.ties.fetchall() == [
+        ("P@1", 1, 1, "tied", 0.0, 1.0, 1.0),
+        ("RR", 1, 1, "tied", pytest.approx((1 / 2 + 1 / 3) / 2), 1.0, pytest.approx(7 / 12)),
+    ]
+    assert found.advice[-1].endswith("P@1 of tied by up to 1.000: write scores with more digits")
+    (whole,) = found
+    assert [row["depth"] for row in whole.pool] == [1, 2, 3]
+    assert list(whole.advice) == list(found.advice)
+
+
+@pytest.mark.slow
+def test_the_report_on_the_demo(dl19: Warehouse) -> None:
+    """The sections are what their own commands say; the residual error is statsmodels' and numpy's.
+
+    Planned by it, the smallest difference and the number of queries are those of statsmodels.
+    """
+    np = pytest.importorskip("numpy")
+    power = pytest.importorskip("statsmodels.stats.power")
+    metrics = ["nDCG@10", "AP(rel=2)"]
+    found = dl19.collection("dl19", metrics=metrics, resamples=200, depth=10)
+    plain = dl19.discriminate("dl19", metrics=metrics, resamples=200)
+    assert found.power.fetchall() == plain.fetchall()
+    board = dl19.leaderboard("dl19", metrics=metrics, ranks=True, resamples=200)
+    best = board.fetchall()[0]
+    resolution = {row.metric: row for row in found.resolution}
+    one = resolution["nDCG@10"]
+    assert [one.rank_low, one.rank_high, one.p_first, one.best] == [*best[1:4], best[4]]
+    uniques = dl19.reusability("dl19", metrics=metrics, depth=10)
+    assert {row.metric: (row.tau_b, row.rank_loss) for row in found.uniques} == {
+        metric: (
+            min(row.tau_b for row in uniques if row.metric == metric),
+            max(row.rank_loss for row in uniques if row.metric == metric),
+        )
+        for metric in metrics
+    }
+    for metric, row in resolution.items():
+        rows = dl19.query(
+            "select list(value order by query_id) from query_scores where metric = $metric "
+            "group by run order by run",
+            {"metric": metric},
+        ).fetchall()
+        values = np.array([values for (values,) in rows])
+        left = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
+        deviation = np.sqrt(2 * (left**2).sum() / (8 * 42))
+        assert row.deviation == pytest.approx(deviation, rel=1e-9)
+        solve = power.TTestPower().solve_power
+        effect = solve(nobs=43, alpha=0.05, power=0.8)
+        assert row.detectable == pytest.approx(effect * deviation, rel=1e-5)
+        needed = solve(effect_size=0.05 / deviation, alpha=0.05, power=0.8)
+        assert row.queries_needed == np.ceil(needed)
+    markdown = found.to_markdown()
+    assert [line for line in markdown.splitlines() if line.startswith("## ")] == [
+        f"## {collection.SECTIONS[name]}" for name in found.sections
+    ] + ["## Advice"]
+
+
+def test_reports_that_cannot_be(pool: Warehouse) -> None:
+    for wanted, names, words in (
+        ("difference", ("pool",), {"metrics": "RR", "difference": 0}),
+        ("higher or a lower", ("pool",), {"metrics": "Judged@10"}),
+        ("no qrels", ("unjudged",), {"metrics": "RR"}),
+    ):
+        with expect_refusal(wanted):
+            pool.collection(*names, **words)

@@ -1331,6 +1331,58 @@ class Warehouse:
             )  # fmt: skip
             return presentation.reusability(found)
 
+    def collection(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        test: str = "tukey",
+        alpha: float = 0.05,
+        difference: float = 0.05,
+        by: str = "run",
+        depth: int = 100,
+        resamples: int = 2000,
+        seed: int = 0,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return a report on a test collection, as its runs (default: all) show it.
+
+        Its tables are those of the sections that there is something to say about: `topics` (judged
+        and relevant documents of the queries), `grades`, `pool` (documents by depth, and how many of
+        them are judged), `tied` and `ties` (runs with tied scores, and how far the order within ties
+        can move each value), `power` (as `discriminate` has it, by `test`), `resolution` (the best
+        run's ranks as in `leaderboard(ranks=True)`, the smallest difference that the queries detect
+        in 80 % of cases at `alpha`, and the queries that `difference` needs; Sakai 2016, Topic set
+        size design), `uniques` (as `reusability` has it, `by` and to the `depth` given here) and
+        `condensed` (Kendall's tau-b of the boards with and without unjudged documents). `advice` has
+        sentences, which are the notes too.
+
+        The result itself has one row, `dataset, protocol, runs, metrics`, and each section as a list
+        of structs. Nothing is stored. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1, "b": 0}})
+        >>> _ = wh.ingest_run("tiny", {"p": {"a": 2.0, "c": 1.0}, "q": {"b": 1.0}}, name="one")
+        >>> found = wh.collection("tiny", metrics="RR", depth=2)
+        >>> [(row.depth, row.documents, row.judged, row.runs_judged) for row in found.pool]
+        [(1, 2, 2, 1), (2, 3, 2, 0)]
+        """
+        from warehouse.analyze import collection, compare, run_choice
+        from warehouse.report import presentation
+
+        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+        found = collection.collection(
+            self.file, dataset, runs, metrics, how, by=by, depth=depth, difference=difference,
+            protocol=protocol, choice=run_choice.choice(run, system, tag), on_step=on_step,
+        )  # fmt: skip
+        return presentation.collection(found, difference)
+
     def side_by_side(
         self,
         dataset: str | None = None,

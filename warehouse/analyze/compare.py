@@ -318,7 +318,7 @@ def compare(
         for metric in range(len(found.metrics))
         for base, run in pairs
     ]  # fmt: skip
-    _put_hypotheses(con, hypotheses)
+    put_hypotheses(con, hypotheses)
     rows = list(_paired(con, found, how))
     resampled = Resampling(how.resamples, how.seed, on_step)
     chances: dict[int, Chance] = {}
@@ -433,7 +433,8 @@ def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -
             rows[number] |= {"statistic": statistic, "p": p, "leaning": leaning}
 
 
-def _put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothesis]) -> None:
+def put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothesis]) -> None:
+    """Make the table `hypothesis`; each is numbered by its place."""
     con.execute(
         "create or replace temp table hypothesis as select "
         "unnest(range(len($metric)))::integer as hypothesis, "

@@ -225,12 +225,7 @@ def without_documents(
     `documents` is a table with `left_out, query_id, doc_id`, of which the rows with this `left_out`
     count; None leaves nothing out. Raises UsageError if the qrels are not plain judgments.
     """
-    qrels_id = runs[0].qrels_id
-    if qrels_id is None or qrels_kind(con, qrels_id) != "judgments":
-        raise UsageError(
-            f"{runs[0].dataset}: judgments can be left out only if documents are judged once, not by "
-            "subtopic or in preferences"
-        )
+    qrels_id = _plain(con, runs)
     drop_views(con)
     con.execute(
         render(
@@ -243,6 +238,47 @@ def without_documents(
     for table in _TRUTH:
         con.execute(f"drop table temp.main.{table}")
     return found
+
+
+def tied(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+    *,
+    relevant_first: bool,
+) -> Values:
+    """Return the values of runs if, of documents with one score, the relevant ones stood first or last.
+
+    The table `head` has the whole lists, and the judgments are in scope (`Scope.stored_truth`). Raises
+    UsageError if the qrels are not plain judgments.
+    """
+    qrels_id = _plain(con, runs)
+    Scope(con).runs([run.run_id for run in runs])
+    drop_views(con)
+    con.execute(
+        render(
+            "statements/tied_hits",
+            file=database.ALIAS, qrels_id=qrels_id, ordering=protocol.ordering,
+            relevant_first=relevant_first,
+        )
+    )  # fmt: skip
+    _compute(con, metrics, protocol, runs)
+    found = _found(con, runs)
+    for table in ("hit", "hit_set"):
+        con.execute(f"drop table temp.main.{table}")
+    return found
+
+
+def _plain(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> int:
+    """Return the qrels of runs of one dataset; refuse those that are not plain judgments."""
+    qrels_id = runs[0].qrels_id
+    if qrels_id is None or qrels_kind(con, qrels_id) != "judgments":
+        raise UsageError(
+            f"{runs[0].dataset}: needs qrels in which documents are judged once, not by subtopic or in "
+            "preferences"
+        )
+    return qrels_id
 
 
 def _compute(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from warehouse.analyze.agreement import Agreement
     from warehouse.analyze.board import Board
+    from warehouse.analyze.collection import Collection
     from warehouse.analyze.compare import Compared
     from warehouse.analyze.curves import Trace
     from warehouse.analyze.discrimination import Discrimination
@@ -331,6 +332,24 @@ def reusability(found: Reusability) -> Result:
         found.relation, notes, titles=titles, unneeded=unneeded, spare=spare, tables=tables,
         details=found,
     )  # fmt: skip
+
+
+def collection(found: Collection, difference: float) -> Result:
+    """Return the report on a collection: for people a table for each section, below its title."""
+    from warehouse.report import collection_tables
+
+    sections = collection_tables.sections(found, difference)
+    parts: dict[str, Result | None] = {
+        one.name: Result(
+            one.relation, one.told, titles=one.titles, unneeded=one.unneeded, spare=one.spare
+        )
+        for one in sections
+    }
+
+    def page(writer: Writer) -> str:
+        return collection_tables.page(found, sections, writer)
+
+    return Result(found.relation, found.advice, page=page, tables=parts, details=found)
 
 
 def side_by_side(found: SideBySide) -> Result:

@@ -442,6 +442,14 @@ class Contents:
         with self.file.read() as con:
             return analyses.holes_of(con, self.dataset, self.protocol)
 
+    @_once
+    def collection(self) -> analyses.Collection | None:
+        """The report on the collection; None if it is too large for a page, or of a past state."""
+        size = self.num_queries * len(self.runs)
+        if not self.then.is_now or size > analyses.MOST_VALUES or not self.kinds["judgments"]:
+            return None
+        return analyses.collection_of(self.file, self.dataset, self.runs, self.names, self.protocol)
+
     def comparison(self, metric: str) -> Comparison:
         """Return every two of the runs compared by a metric."""
         with self.reading:
