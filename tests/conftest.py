@@ -25,7 +25,8 @@ from syncs import BAD, BETTER, Project, gated
 
 import warehouse
 from warehouse import cli
-from warehouse.config import system_memory
+from warehouse.config import project, system_memory
+from warehouse.metrics import catalogue
 from warehouse.store import database, schema
 from warehouse.warehouse import Warehouse
 
@@ -73,6 +74,15 @@ def pytest_collection_finish() -> None:
     """Let no search for garbage look through the modules and the tests again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget the metrics that a test registers."""
+    monkeypatch.setattr(catalogue, "_functions", {})
+    project.registered.count += 1
+    yield
+    project.registered.count += 1
 
 
 @pytest.fixture(autouse=True)

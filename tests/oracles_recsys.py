@@ -37,8 +37,11 @@ METRICS = [
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
     "TBG(attribute=count)", "TBG(attribute=count, half_life=9)@40", "TBG(attribute=count, rel=2)@2",
+    "U(attribute=count)", "U(attribute=count, L=5)@3", "U(attribute=count, L=9, N=3)",
     "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
+    "Entropy(attribute=genre)", "Entropy(attribute=genre, p=0.85)@3",
+    "Entropy(attribute=count, smoothing=0.5)@9",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
     "PositiveCoverage(rel=2)@3", "PositiveCoverage(universe=mapping)@20", "nDCG(best=k)@3",
     "nDCG(dcg=binary, best=k)@4",
@@ -349,6 +352,29 @@ def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute:
     return len(set().union(*(world.values(doc, attribute) for doc in docs[:cutoff]))) / cutoff
 
 
+def entropy(
+    lists: Lists,
+    world: World,
+    *,
+    cutoff: int | None,
+    attribute: str,
+    p: float,
+    smoothing: float,
+) -> float | None:
+    ((_, docs, _),) = lists
+    masses: Counter[str] = Counter()
+    for rank, doc in enumerate(docs[:cutoff], 1):
+        values = world.values(doc, attribute)
+        for value in values:
+            masses[value] += p ** (rank - 1) / len(values)
+    if not masses:
+        return None
+    everywhere = {value for doc in world.attributes for value in world.values(doc, attribute)}
+    smoothed = [masses[value] + smoothing for value in sorted(everywhere)]
+    shares = [mass / sum(smoothed) for mass in smoothed if mass > 0]
+    return -sum(share * log2(share) for share in shares)
+
+
 def awrf(lists: Lists, world: World, *, rel: float, cutoff: int, attribute: str) -> float | None:
     ((_, docs, grades),) = lists
     exposure: Counter[str] = Counter()
@@ -382,6 +408,26 @@ def tbg(
         saved += 0.64 * 0.77 * 0.5 ** (seconds / half_life) if is_hit else 0
         seconds += 4.4 + (0.64 if is_hit else 0.39) * (0.018 * float(*words) + 7.8)
     return saved
+
+
+def u(
+    lists: Lists,
+    world: World,
+    *,
+    cutoff: int | None,
+    attribute: str,
+    L: float,  # noqa: N803
+    N: float,  # noqa: N803
+) -> float | None:
+    ((_, docs, grades),) = lists
+    end = gained = 0.0
+    for doc in docs[:cutoff]:
+        length = world.values(doc, attribute)
+        if not length:
+            return None
+        end += float(*length)
+        gained += max(grades.get(doc, 0), 0) * max(0.0, 1 - end / L)
+    return gained / N
 
 
 # Metrics that read the hits, not only what is shown.

@@ -10,7 +10,7 @@ that the user continues from a rank, given the gain there and the gain up to it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log2
+from math import exp, log2
 
 from oracles import Docs, Grades
 
@@ -27,6 +27,8 @@ METRICS = [
     "NERR11(max_rel=3)", "NERR11(T=0.2, min_rel=1, max_rel=2)",
     "NERR11(T=3.0, max_rel=1, horizon=5)", "Compat", "Compat(p=0.5)", "Compat(p=1.0)",
     "Compat(p=0.0)", "Compat(normalize=False)", "Compat(p=1.0, normalize=False)", "Compat(rel=2)",
+    "IFT(max_rel=3)", "IFT(stop=goal, T=0.5, max_rel=2, horizon=20)",
+    "IFT(stop=rate, R2=2, min_rel=1, max_rel=3, horizon=7)",
 ]  # fmt: skip
 
 
@@ -59,6 +61,29 @@ def sdcg(docs: Docs, grades: Grades, *, cutoff: int, min_rel: int, max_rel: int)
 
 def bpm(docs: Docs, grades: Grades, *, cutoff: int, T: float, min_rel: int, max_rel: int) -> float:
     return walk(docs, grades, cutoff, min_rel, max_rel, lambda i, g, s: float(s < T))
+
+
+def ift(
+    docs: Docs,
+    grades: Grades,
+    *,
+    stop: str,
+    T: float,
+    b1: float,
+    R1: float,
+    A: float,
+    b2: float,
+    R2: float,
+    min_rel: int,
+    max_rel: int,
+    horizon: int,
+) -> float:
+    def goes_on(i: int, g: float, s: float) -> float:
+        by_goal = 1 - 1 / (1 + b1 * exp((T - s) * R1))
+        by_rate = 1 / (1 + b2 * exp((A - s / i) * R2))
+        return by_goal * by_rate if stop == "both" else by_goal if stop == "goal" else by_rate
+
+    return walk(docs, grades, horizon, min_rel, max_rel, goes_on)
 
 
 def inst(

@@ -175,6 +175,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "train.txt").write_text("19335\n47923\n")
     (folder / "links.run").write_text("q1 Q0 A 1 2 t\nq1 Q0 C 2 1 t\nq2 Q0 B 1 1 t\n")
     (folder / "sources.csv").write_text("doc_id,source\n7067032,web\n")
+    (folder / "lengths.csv").write_text("query_id,length\n19335,3\n47923,6\n87181,4\n")
     (folder / "subtopics.txt").write_text("w1 1 a 1\nw1 2 a 0\nw1 2 b 2\n")
     (folder / "runs" / "web.run").write_text("w1 Q0 b 1 2 t\nw1 Q0 a 2 1 t\n")
     (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
@@ -188,6 +189,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     for path in sorted((folder / "runs").glob("*.gz")):
         wh.ingest_run("dl19", str(path))
     wh.ingest_attributes("dl19", str(folder / "sources.csv"), of="docs")
+    wh.ingest_attributes("dl19", str(folder / "lengths.csv"), of="queries")
     wh.ingest_text("dl19", str(folder / "collection.tsv"), of="docs", name="corpus")
     shutil.copy(folder / "evaluated", folder / "loaded")
     wh.ingest_qrels("dl20", str(folder / "qrels.txt"))

@@ -26,6 +26,7 @@ def modules() -> list[str]:
 TOUR = "warehouse.warehouse"
 
 
+@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if name == TOUR else []) for name in modules()],

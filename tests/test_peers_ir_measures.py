@@ -357,3 +357,26 @@ def test_a_document_twice() -> None:
     qrels = {"q": {"a": 1}}
     assert theirs(["AP"], qrels, run)["AP"]["q"] == 0.5
     assert theirs(["AP"], qrels, again)["AP"]["q"] == 1.0
+
+
+@needs_cwl
+def test_foraging_as_cwl_eval_computes_it() -> None:
+    """ir_measures has no name for it."""
+    from cwl.ruler.measures import cwl_ift
+    from cwl.ruler.ranking import Ranking
+
+    models = {
+        "IFT(max_rel=3)": cwl_ift.IFTGoalRateCWLMetric(2.0, 0.9, 10, 0.2, 0.9, 10),
+        "IFT(stop=goal, R1=100, max_rel=3)": cwl_ift.IFTGoalCWLMetric(2.0, 0.9, 100),
+        "IFT(stop=rate, R2=1, max_rel=3)": cwl_ift.IFTRateCWLMetric(0.2, 0.9, 1),
+    }
+    qrels, run = random_collection(133, ties=False)
+    found = ours(qrels, run, models, "ir_measures")
+    for query, docs in run.items():
+        if query not in qrels:
+            continue
+        best = sorted(docs, key=lambda doc: -docs[doc])
+        gains = [min(max(qrels[query].get(doc, 0), 0), 3) / 3 for doc in best]
+        ranking = Ranking(query, gains, [1.0] * len(gains))
+        for name, model in models.items():
+            assert found[name][query] == pytest.approx(model.measure(ranking), abs=1e-12), name

@@ -385,6 +385,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         seen[name] = Plan(rule).relation_sql(relations.get(name), params)[0]
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")
     work = plan(notation.parse(*METRICS), rule)
+    work.table(relations.get("graded_lists"), params)
     for table, sql in work.tables.items():
         scope.execute(f'create table "{table}" as {sql}')
         relation = relation_of(table)

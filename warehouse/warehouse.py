@@ -1561,9 +1561,15 @@ class Warehouse:
         `of="runs"` compares the orders in which the `metrics` (default: all that have values) rank
         the runs or, with several datasets, the orders in which each metric ranks them there. The
         columns are then `metric[, dataset], other, tau_b, tau_ap, tau_ap_b, rbo_ext, runs,
-        swapped_pairs, left_out`. `against` names the run, metric or dataset to compare all others
-        with. The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
-        come after them. Raises UsageError for wrong names and numbers.
+        swapped_pairs, left_out`.
+
+        `of="queries"` correlates an attribute of the queries, such as a prediction of how well they
+        will do, with the values of the runs: `attribute, run, metric, pearson, spearman, tau_b, queries,
+        left_out`. Without `against`, that is each attribute that is a number.
+
+        `against` names the run, metric, dataset or attribute to compare all others with. The `runs`
+        can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`, come after
+        them. Raises UsageError for wrong names and numbers.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")

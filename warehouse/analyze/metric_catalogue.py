@@ -15,7 +15,7 @@ from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation
 from warehouse.metrics import protocols as rules
 from warehouse.metrics.aggregates import WORDS
-from warehouse.metrics.catalogue import ARROWS, MetricTemplate, catalogue
+from warehouse.metrics.catalogue import ARROWS, MATURITY, MetricTemplate, catalogue
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.parameters import Parameter, Value, bound
 from warehouse.metrics.template import Template
@@ -25,15 +25,17 @@ from warehouse.sql_text.quoting import literal
 def metrics() -> duckdb.DuckDBPyRelation:
     """Return every metric.
 
-    Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin`. Optional parts
-    of a name and optional parameters are in brackets. `undefined` is the value of a query without one,
-    `elsewhere` holds the names of the metric in other programs, and `origin` is package or project.
+    Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin, maturity`.
+    Optional parts of a name and optional parameters are in brackets. `undefined` is the value of a
+    query without one, `elsewhere` holds the names of the metric in other programs, `origin` is
+    package, project or Python, and `maturity` is established, experimental or obsolete.
 
     >>> metrics().filter("metric = 'AP[@k]'").project("title, better, undefined").fetchall()
     [('Average precision', 'higher', '0')]
     """
     columns = (
         "metric", "title", "summary", "better", "parameters", "undefined", "elsewhere", "origin",
+        "maturity",
     )  # fmt: skip
     rows = [
         (
@@ -44,7 +46,8 @@ def metrics() -> duckdb.DuckDBPyRelation:
             parameters(found),
             _number_or_null(found.undefined),
             elsewhere(found),
-            origin(is_own=found.is_own),
+            "Python" if found.function else origin(is_own=found.is_own),
+            found.maturity,
         )
         for found in catalogue().values()
     ]
@@ -54,21 +57,25 @@ def metrics() -> duckdb.DuckDBPyRelation:
 def metrics_for_people(format: str) -> duckdb.DuckDBPyRelation:
     """Return the metrics with the columns that fit the format."""
     if format == "table":
+        marks = " ".join(f"when {literal(k)} then {literal(' ' + v)}" for k, v in MARKS.items())
         return metrics().project(
             f"metric, better, case when length(title) > {_TITLE_WIDTH} "
-            f"then title[:{_TITLE_WIDTH - 1}] || '…' else title end as title"
+            f"then title[:{_TITLE_WIDTH - 1}] || '…' else title end || "
+            f"case maturity {marks} else '' end as title"
         )
     if format in ("markdown", "latex"):
         arrow = " ".join(f"when {literal(k)} then {literal(v)}" for k, v in ARROWS.items())
         return metrics().project(
             f"metric, summary, case better {arrow} else '' end as better, parameters, undefined, "
-            "elsewhere"
+            "elsewhere, maturity"
         )
     return metrics()
 
 
+# What follows the titles of metrics that are not established.
+MARKS = {"experimental": "°", "obsolete": "†"}
 # Wide enough for most titles, narrow enough for a terminal of 80 columns.
-_TITLE_WIDTH = 46
+_TITLE_WIDTH = 44
 # The keys of facts on a page take so many columns.
 _KEY_WIDTH = 15
 
@@ -213,8 +220,11 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
         "over queries": WORDS[metric.aggregate] + (f" by {metric.weight}" if metric.weight else ""),
         "undefined": f"a query without a value counts as {counts}",
         "reference": found.reference,
+        "maturity": f"{found.maturity}: {MATURITY[found.maturity]}",
     }
-    if found.is_own:
+    if found.function is not None:
+        facts["computed"] = f"by {found.where}, in Python"
+    elif found.is_own:
         facts["file"] = f"{found.where}, of this project"
     return facts
 

@@ -206,15 +206,25 @@ def required() -> Project:
 
 
 def per_project(make: Callable[[], _T]) -> Callable[[], _T]:
-    """Keep a function's result until a file of the project, or the folder, changes."""
-    kept = lru_cache(maxsize=4)(lambda _: make())
+    """Keep a function's result until a file of the project, the folder, or a registration changes."""
+    kept = lru_cache(maxsize=4)(lambda _project, _registrations: make())
 
     @wraps(make)
     def now() -> _T:
         with request():
-            return kept(current())
+            return kept(current(), registered.count)
 
     return now
+
+
+@dataclass
+class Registrations:
+    """How often the running program has registered something that a project may have in files."""
+
+    count: int = 0
+
+
+registered = Registrations()
 
 
 def _look() -> Project:

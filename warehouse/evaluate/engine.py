@@ -19,7 +19,7 @@ from typing import Literal
 import duckdb
 
 from warehouse.errors import UsageError, counted, listing
-from warehouse.evaluate import project_metrics
+from warehouse.evaluate import project_metrics, python_values
 from warehouse.evaluate.passes import passes
 from warehouse.evaluate.plan import Plan
 from warehouse.metrics.notation import Metric
@@ -136,9 +136,11 @@ def _weigh(con: duckdb.DuckDBPyConnection, work: Plan, pending: _Pending) -> Non
 
 def _same_rows(work: Plan, pending: _Pending) -> list[list[tuple[int, Metric]]]:
     """Group metrics that have the same rows, in the order of the first of each group."""
-    found: dict[tuple[str, bool, bool], list[tuple[int, Metric]]] = {}
+    found: dict[object, list[tuple[int, Metric]]] = {}
     for number, metric in pending:
-        key = work.queries[metric], metric.definition.is_own, metric.has_pooled_row
+        key: object = work.queries[metric], metric.definition.is_own, metric.has_pooled_row
+        if metric.definition.function is not None:
+            key = metric.name, tuple(metric.row_params.items())
         found.setdefault(key, []).append((number, metric))
     return list(found.values())
 
@@ -177,6 +179,9 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
     """Return the query of the rows of some metrics with the same rows, computed if read again."""
     metric = alike[0]
     query = work.queries[metric]
+    if metric.definition.function is not None:
+        python_values.compute(con, metric, query, table)
+        return f"from {ident(table)}"
     with project_metrics.blamed(metric):
         if metric.definition.is_own:
             rankings = work.rankings(metric)

@@ -201,12 +201,15 @@ class Plan:
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
         """Return a hash of everything that a metric's values depend on, besides run and judgments.
 
-        That is the SQL without comments and that of the functions that it calls, the better
-        direction, and those contents that the metric reads.
+        That is the SQL without comments and that of the functions that it calls, the source of a
+        metric in Python, the better direction, and those contents that the metric reads.
         """
         query = templates.normalised(self.add(metric))
         undefined = repr(self.protocol.undefined_of(metric))
         lines = [query, metric.aggregate, metric.direction, undefined, self._hits]
+        function = metric.definition.function
+        if function is not None:
+            lines += [f"function: {function.source}", f"parameters: {metric.row_params}"]
         lines += sorted(
             f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
         )
@@ -228,7 +231,7 @@ class Plan:
         """
         below = dict.fromkeys(name for metric in self.queries for name in self.below(metric))
         made = [f"create or replace temp table {name} as\n{self.tables[name]};" for name in below]
-        asked = [f"-- {metric}\n{query};" for metric, query in self.queries.items()]
+        asked = [f"-- {_said(metric)}\n{query};" for metric, query in self.queries.items()]
         names = frozenset(_SCOPE.findall("\n".join([*made, *asked])))
         scope = templates.render(
             "statements/file_scope", names=names, ordering=self.protocol.ordering
@@ -269,6 +272,14 @@ def _assumed(relation: Relation, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters with what the relation assumes in place of those that are left open."""
     given = {key: value for key, value in params.items() if value is not None}
     return {**params, **relation.assumes, **given}
+
+
+def _said(metric: Metric) -> str:
+    """Return what a query in a script gives."""
+    function = metric.definition.function
+    if function is None:
+        return str(metric)
+    return f"{metric}: the rows from which {metric.definition.where} computes the values"
 
 
 def _word(value: object) -> str:

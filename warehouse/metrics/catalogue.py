@@ -1,6 +1,7 @@
 """The catalogue of metrics: the headers of the files in `sql/metrics`, thoroughly checked.
 
-A metric is one file; its name is the file's name and nothing else lists it. A project adds its own.
+A metric is one file; its name is the file's name and nothing else lists it. A project adds its own,
+and a program registers functions.
 """
 
 from __future__ import annotations
@@ -16,28 +17,51 @@ from warehouse.metrics import aggregates, checks
 from warehouse.metrics.aggregates import AGGREGATE, POOLED, WEIGHT
 from warehouse.metrics.header import MetricHeader
 from warehouse.metrics.lazy import Lazy
-from warehouse.metrics.template import Template, header_parameters, parts, source, template
+from warehouse.metrics.template import (
+    Function,
+    Template,
+    header_parameters,
+    parts,
+    source,
+    template,
+)
 from warehouse.sql_text import templates
 
 ARROWS = {"higher": "↑", "lower": "↓"}
+# How far others use a metric, in words.
+MATURITY = {
+    "established": "used by tracks, libraries or many papers",
+    "experimental": "little used beyond what proposed it",
+    "obsolete": "kept to repeat old results; nothing new is reported in it",
+}
 # What a metric does not take from the one that it extends: a peer's name means one metric.
 _NOT_EXTENDED = ("names", "ranx", "trec_eval", "other")
 # The header and the SQL of a metric.
 _Parts = tuple[toml.Document, str]
 _T = TypeVar("_T")
+# What a function gets of each ranking.
+_LISTS = "select * from {{ graded_lists }}"
 
 
 class MetricTemplate(Template, frozen=True, kw_only=True):
-    """What the file of a metric defines; `range` has the lowest and the highest value."""
+    """What the file of a metric defines; `range` has the lowest and the highest value.
+
+    `maturity` says how far others use it: see MATURITY.
+    """
 
     range: tuple[float, float]
+    maturity: str = "established"
     kind: ClassVar[str] = "metric"
 
 
 def _metric(
-    name: str, document: toml.Document, body: str, own: Mapping[str, _Parts] | None = None
+    name: str,
+    document: toml.Document,
+    body: str,
+    own: Mapping[str, _Parts] | None = None,
+    function: Function | None = None,
 ) -> MetricTemplate:
-    """Read a metric's file; `own` holds the files of a project's metrics."""
+    """Read a metric's file; `own` holds the files of a project's metrics, `function` computes it."""
     original = document.record
     only = "extends" in original and "aggregate" in original
     if "extends" in original:
@@ -66,6 +90,7 @@ def _metric(
         is_own=own is not None,
         pools=pools,
         counts=original.get("aggregate") == "sum",
+        function=function,
     )
 
 
@@ -88,6 +113,10 @@ def _extended(
     return replace(document, record={**inherited, **document.record}), extended.record, sql
 
 
+# The metrics that the running program has registered, by name.
+_functions: dict[str, MetricTemplate] = {}
+
+
 @cache
 def _built_in() -> Mapping[str, MetricTemplate]:
     return Lazy(templates.names_in("metrics"), lambda name: _metric(name, *source("metrics", name)))
@@ -95,12 +124,25 @@ def _built_in() -> Mapping[str, MetricTemplate]:
 
 @project.per_project
 def catalogue() -> Mapping[str, MetricTemplate]:
-    """Return every metric by its name: those of `sql/metrics`, then the project's own.
+    """Return every metric by its name: those of `sql/metrics`, the project's own, registered functions.
 
     Files of the project that are wrong are left out: see `broken`.
     """
     own, _ = _of_project()
-    return {**_built_in(), **own} if own else _built_in()
+    return {**_built_in(), **own, **_functions} if own or _functions else _built_in()
+
+
+def register(name: str, header: Mapping[str, object], where: str, function: Function) -> None:
+    """Add a metric that a function computes; one that was registered by that name is replaced.
+
+    `header` has the keys of a metric's file, `where` names the function in errors.
+    """
+    document = toml.Document(where, {**header, "reads": ["graded_lists"]})
+    found = _metric(name, document, _LISTS, {}, function)
+    others = [one for one in catalogue().values() if one.name not in _functions]
+    checks.check_names([found], checks.names_of(others))
+    _functions[name] = found
+    project.registered.count += 1
 
 
 def broken() -> Mapping[str, DefinitionError]:

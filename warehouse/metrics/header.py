@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from warehouse.metrics.parameters import Declaration
 
 Direction = Literal["higher", "lower", "none"]
+Maturity = Literal["established", "experimental", "obsolete"]
 _Finite = Annotated[
     float,
     Meta(
@@ -84,6 +85,7 @@ class MetricHeader(ParametrisedHeader, frozen=True, kw_only=True):
     range: tuple[float, float]
     aggregate: Literal["mean", "geometric_mean", "median", "min", "max", "stddev", "sum", "pooled"]
     undefined: _Finite | Literal["null"]
+    maturity: Maturity = "established"
     extends: str | None = None
     other: dict[str, str | dict[str, str]] = {}
 

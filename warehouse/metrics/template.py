@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct, convert
@@ -16,6 +16,17 @@ from warehouse.metrics.parameters import Declaration, Parameter, Value, paramete
 from warehouse.sql_text import relations, templates
 
 _T = TypeVar("_T", bound="Template")
+
+
+class Function(Struct, frozen=True, kw_only=True):
+    """A Python function that computes a metric's value from a ranking, with its source.
+
+    `keywords` are the parameters of the metric that it takes.
+    """
+
+    call: Callable[..., object]
+    source: str
+    keywords: tuple[str, ...]
 
 
 class Alias(Struct, frozen=True):
@@ -59,7 +70,8 @@ class Template(Struct, frozen=True, kw_only=True):
     `reads` names relations, `aggregate` says how the values of the queries are combined, and
     `undefined` is the value of a query without one. `pools` says when the SQL returns, besides the
     rows of the queries, a row for all of them: never, on request (asked) or always. `counts` says
-    that it counts something, so that a sum of its values is a whole number. `other` has, by
+    that it counts something, so that a sum of its values is a whole number. `function` computes the
+    values from the rows of the SQL, which are then the lists of `graded_lists`. `other` has, by
     parameter, the other metric that peers mean by it: the metric's name for any value, which is
     kept, or names by value, which is dropped.
     """
@@ -85,6 +97,7 @@ class Template(Struct, frozen=True, kw_only=True):
     is_own: bool = False
     pools: str = "never"
     counts: bool = False
+    function: Function | None = None
     kind: ClassVar[str] = "template"
 
     @property

@@ -102,7 +102,7 @@ def _other_layout(head: Head) -> str:
         return (
             f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
             "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
-            f"with tabs between){by_chance}"
+            f"with tabs between), or read it as it is: {option('format', 'bare')}{by_chance}"
         )
     if lines and all(
         len(fields) > FIELDS["run"] and all(map(is_number, fields)) for fields in lines

@@ -160,10 +160,10 @@ def header(text: str, where: str) -> toml.Document:
         raise DefinitionError(f"{where}: {lacks}; a template opens with /* TOML */")
     first_line = text.count("\n", 0, match.start(1)) + 1
     found = toml.read(match[1], where, what="the header is not TOML", first_line=first_line)
-    return _with_shared_params(found)
+    return _withshared_params(found)
 
 
-def _with_shared_params(document: toml.Document) -> toml.Document:
+def _withshared_params(document: toml.Document) -> toml.Document:
     """Return a header with the parameters that it lists: shared ones, and its own tables over them."""
     record = dict(document.record)
     listed, own = record.pop("params", []), record.get("param", {})
@@ -172,18 +172,18 @@ def _with_shared_params(document: toml.Document) -> toml.Document:
         raise document.error(("params",), problem)
     found = {}
     for name in listed:
-        if name not in _shared_params() and name not in own:
-            hint = nearest(str(name), _shared_params()) or f"; or declare it: [param.{name}]"
+        if name not in shared_params() and name not in own:
+            hint = nearest(str(name), shared_params()) or f"; or declare it: [param.{name}]"
             raise document.error(("params",), f"no parameter {name!r} is shared{hint}")
         over = own.get(name, {})
-        found[name] = _shared_params().get(name, {}) | over if isinstance(over, dict) else over
+        found[name] = shared_params().get(name, {}) | over if isinstance(over, dict) else over
     if found or own:
         record["param"] = found | {key: one for key, one in own.items() if key not in found}
     return replace(document, record=record)
 
 
 @cache
-def _shared_params() -> Mapping[str, dict[str, Any]]:
+def shared_params() -> Mapping[str, dict[str, Any]]:
     """Return the parameters that templates share, as their headers would declare them."""
     path = resource_folder("sql") / "params.toml"
     return toml.read(path.read_text(encoding="utf-8"), "sql/params.toml").record

@@ -30,11 +30,14 @@ def metrics(
     if context.invoked_subcommand is not None:
         return
     from warehouse.analyze import metric_catalogue
-    from warehouse.metrics.catalogue import broken
+    from warehouse.metrics.catalogue import MATURITY, broken
 
     output.show(metric_catalogue.metrics_for_people(format), format, out, wide=wide)
     for problem in broken().values():
         output.warn(f"left out: {problem}")
+    if format == "table":
+        for word, mark in metric_catalogue.MARKS.items():
+            output.say(f"{mark} {word}: {MATURITY[word]}")
     output.say(
         "one in full: warehouse metrics show NAME; all with summaries: warehouse metrics -f markdown"
     )

@@ -107,7 +107,8 @@ def work(
     own = [str(metric) for metric in asked.queries if metric.definition.is_own]
     if own:
         raise UsageError(
-            f"{listing(own)}: a metric of the project, whose file tasks elsewhere do not have; "
+            f"{listing(own)}: a metric of the project or of this program, which tasks elsewhere do not "
+            "have; "
             f"leave out {option('engine', None)}, or the metric"
         )
     if truth.queries is not None:
