@@ -235,6 +235,33 @@ def test_the_bootstrap_worked_anew(queries: int) -> None:
     )
 
 
+@pytest.mark.parametrize("queries", [5, 12])
+def test_bca_is_that_of_scipy(queries: int) -> None:
+    """SciPy makes the interval of the same resamples, given to it as those of an earlier call."""
+    np, stats = pytest.importorskip("numpy"), pytest.importorskip("scipy.stats")
+    # skewed, in sixty-fourths
+    one, other = ([round(x**3 * 64) / 64 for x in some] for some in drawn(5, queries=queries))
+    differences = np.array(other) - np.array(one)
+    how = Resampling(400, 5)
+    means = [differences[picks].mean() for picks in resampled(how, queries)]
+    first = stats.bootstrap((differences,), np.mean, n_resamples=10, method="BCa")
+    first.bootstrap_distribution = np.array(means)
+    wanted = stats.bootstrap(
+        (differences,), np.mean, n_resamples=0, bootstrap_result=first, method="BCa",
+        confidence_level=0.9,
+    ).confidence_interval  # fmt: skip
+    runs = of_runs(one, other, one, [value + 0.5 for value in one])
+    with connection(runs, [(0, 1), (0, 2), (0, 3)]) as con:
+        found = resampling.bootstrap(
+            con, how, dict.fromkeys(range(3), queries), 0.1, is_corrected=True
+        )
+        plain = resampling.bootstrap(con, how, {0: queries}, 0.1)
+    assert found[0] == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert found[0] != pytest.approx(plain[0], abs=1e-3)
+    # nothing deviates
+    assert [found[1], found[2]] == [(0.0, 0.0), (0.5, 0.5)]
+
+
 def studentised(some: Sequence[Fraction], mean: Fraction) -> float:
     """Return the t of some differences less a mean: infinite if only the mean differs from 0."""
     total, n = sum(some), len(some)

@@ -1155,6 +1155,8 @@ class Warehouse:
         seed: int = 0,
         family: str = "metric",
         power: bool = False,
+        rope: float | None = None,
+        scale: str | None = None,
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -1186,7 +1188,9 @@ class Warehouse:
         of variance. `correction` is "holm",
         "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
         metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
-        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        not a hypothesis; the other tests have p = 1. `interval` is "t", "bootstrap"
+        (percentiles) or "bca" (corrected for bias and acceleration; Efron 1987, Better bootstrap
+        confidence intervals). Resampling is
         repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
@@ -1201,7 +1205,13 @@ class Warehouse:
         is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
         over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
         queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
-        set size design). Its table `values` has a row for each metric and run: `metric, run, letter,
+        set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior probabilities that
+        the run is worse than the base, differs by at most `rope`, or is better: with a flat prior the
+        difference has Student's t about its mean (Benavoli and others 2017, Time for a change).
+        `scale` standardises the values of each query over the compared runs first: "z" (distances
+        from their mean in standard deviations), "normal" (the share of the normal distribution below
+        z; Webber and others 2008) or "uniform" (the share of the runs that are below; Urbano and
+        others 2019). Its table `values` has a row for each metric and run: `metric, run, letter,
         value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
         best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
         two tables has those of the columns that are its own.
@@ -1220,7 +1230,9 @@ class Warehouse:
         from warehouse.report import layout, presentation
 
         shown = layout.layout(columns, label, percent=percent, places=places)
-        how = compare.How(test, correction, alpha, interval, resamples, seed, family, power)
+        how = compare.How(
+            test, correction, alpha, interval, resamples, seed, family, power, rope, scale
+        )
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, groupby
@@ -18,7 +19,13 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap"}
+INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap", "bca": "BCa bootstrap"}
+# ways to standardise the values of a query over the compared runs
+SCALES: Mapping[str, str] = {
+    "z": "distances from the mean of the compared runs on each query, in standard deviations",
+    "normal": "shares of the normal distribution below the z of the compared runs on each query",
+    "uniform": "shares of the compared runs that are below on each query, equal ones counting half",
+}
 # the share of cases in which a detectable difference is found significant
 POWER = 0.8
 # which hypotheses are corrected together
@@ -30,9 +37,11 @@ class How:
     """How runs are compared: the test, its correction, the level, the interval, the resampling.
 
     `test` is one of `significance.TESTS`, `correction` one of `significance.CORRECTIONS` (None: Holm's,
-    but none for Tukey's test, which is over all pairs already), `interval` "t" or "bootstrap".
+    but none for Tukey's test, which is over all pairs already), `interval` one of `INTERVALS`.
     `family` says which hypotheses are corrected together: the pairs of one "metric", or "all". With
-    `power`, it is computed how large a difference has to be to be found.
+    `power`, it is computed how large a difference has to be to be found. With `rope`, half the width of
+    the region of practical equivalence, the posterior of the difference is computed. `scale`, one of
+    `SCALES`, standardises the values of each query first.
     """
 
     test: str = "t"
@@ -43,6 +52,8 @@ class How:
     seed: int = 0
     family: str = "metric"
     power: bool = False
+    rope: float | None = None
+    scale: str | None = None
 
     def __post_init__(self) -> None:
         check_word("test", self.test, significance.TESTS)
@@ -53,6 +64,10 @@ class How:
             raise UsageError(
                 f"the intervals of tukey-anova hold for all pairs together: leave {self.interval} out"
             )
+        if self.rope is not None and not 0 <= self.rope < math.inf:
+            raise UsageError(f"rope: a number of at least 0, not {self.rope}")
+        if self.scale is not None:
+            check_word("scale", self.scale, SCALES)
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
         check_at_least(1, resamples=self.resamples)
@@ -79,7 +94,7 @@ class How:
     @property
     def is_resampled(self) -> bool:
         """Whether anything depends on random numbers."""
-        return self.test in significance.RESAMPLED or self.interval == "bootstrap"
+        return self.test in significance.RESAMPLED or self.interval != "t"
 
     def over(self, family: str) -> str:
         """Say what p is corrected for, as in "Holm over the 3 pairs"."""
@@ -106,13 +121,24 @@ class How:
         )
 
     @property
+    def rope_in_words(self) -> str:
+        """Say what the posterior probabilities are of."""
+        less = f"by at most {self.rope:g} in the mean" if self.rope else "by nothing"
+        return (
+            f"P(worse), P(equal), P(better): posterior probabilities that the run differs from the base "
+            f"for the worse, {less}, or for the better (t-distribution about the mean difference, flat "
+            "prior; no correction)"
+        )
+
+    @property
     def interval_in_words(self) -> str:
         """Say which interval it is, as in "t-interval of 95%"."""
         level = significance.level(self.alpha)
         if self.interval_by == "simultaneous":
             return f"simultaneous intervals of {level}"
-        if self.interval == "bootstrap":
-            return f"bootstrap interval of {level} ({self.resamples:,} resamples, seed {self.seed})"
+        if self.interval != "t":
+            drawn = f"{self.resamples:,} resamples, seed {self.seed}"
+            return f"{INTERVALS[self.interval]} interval of {level} ({drawn})"
         return f"t-interval of {level}"
 
 
@@ -125,6 +151,7 @@ PAIRS: Mapping[str, str] = {
     "p_adjusted": "double", "is_significant": "boolean",
 }  # fmt: skip
 # Those of `Compared.pairs` that are there on request.
+POSTERIORS: Mapping[str, str] = {"p_worse": "double", "p_equal": "double", "p_better": "double"}
 POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
     "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
@@ -154,7 +181,8 @@ class Compared:
     queries for which the run is better. `left_out` counts the queries that are undefined or missing
     for one of the two. On request there are also `detectable`, the smallest difference that a paired
     t-test over as many queries finds significant in 80 % of cases, and `queries_needed`, how many
-    queries a difference as large as this one needs for that.
+    queries a difference as large as this one needs for that; and `p_worse, p_equal, p_better`, the
+    posterior probabilities that the run is worse than the base, practically equal, or better.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -337,13 +365,20 @@ def compare(
         _test_by_ranks(con, rows)
     for number, chance in chances.items():
         rows[number] |= {"p": chance.p, "chance": chance}
-    if how.interval == "bootstrap":
+    if how.interval != "t":
         numbers = {n: row["queries"] for n, row in enumerate(rows)}
-        for number, interval in resampling.bootstrap(con, resampled, numbers, how.alpha).items():
+        intervals = resampling.bootstrap(
+            con, resampled, numbers, how.alpha, is_corrected=how.interval == "bca"
+        )
+        for number, interval in intervals.items():
             rows[number]["low"], rows[number]["high"] = interval
     adjust(con, rows, how)
+    if how.power or how.rope is not None:
+        _put_tested(con, rows)
     if how.power:
         _put_power(con, rows, how)
+    if how.rope is not None:
+        _put_posterior(con, rows, how.rope, [found.better(row["metric_number"]) for row in rows])
     return rows
 
 
@@ -368,8 +403,30 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
         }
 
 
-def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
-    """Put into the rows what their queries detect, and how many their differences need."""
+def standardise(con: duckdb.DuckDBPyConnection, found: Gathered, scale: str) -> None:
+    """Replace the values of each query by standardised ones, and the values of runs by their means.
+
+    Raises UsageError for a metric whose value of a run is no mean over the queries.
+    """
+    for number, aggregate in found.aggregates.items():
+        if aggregate != "mean":
+            raise UsageError(
+                f"scale: needs means over the queries, but {found.metrics[number]} is their "
+                f"{aggregate.replace('_', ' ')}"
+            )
+    words = {"compared": resampling.COMPARED, "units": resampling.UNITS, "scale": scale}
+    database.keep(con, render("analyses/standardised", **words), name="standardised")
+    database.keep(con, "from temp.main.standardised", name="compared")
+    resampling.put_units(con)
+    rows = con.execute(
+        "select metric_number, run_number, mean_of(value, query_number) "
+        f"from {resampling.COMPARED} group by all"
+    ).fetchall()
+    found.scores |= {(metric, run): value for metric, run, value in rows}
+
+
+def _put_tested(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:
+    """Make the table `tested` of the differences and their deviations."""
     con.execute(
         "create or replace temp table tested as select unnest(range(len($n))) as hypothesis, "
         "unnest($n::bigint[]) as queries, unnest($difference::double[]) as difference, "
@@ -380,6 +437,20 @@ def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: 
             "deviation": [row["deviation"] for row in rows],
         },
     )
+
+
+def _put_posterior(
+    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], rope: float, better: Sequence[int]
+) -> None:
+    """Put into the rows how probable it is that the run is worse than the base, equal or better."""
+    sql = render("analyses/posterior", tested="temp.main.tested", rope=float(rope))
+    for number, above, equal, below in con.execute(sql).fetchall():
+        worse, best = (above, below) if better[number] < 0 else (below, above)
+        rows[number] |= {"p_worse": worse, "p_equal": equal, "p_better": best}
+
+
+def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
+    """Put into the rows what their queries detect, and how many their differences need."""
     sql = render("analyses/power", tested="temp.main.tested", alpha=how.alpha, power=POWER)
     for number, detectable, needed in con.execute(sql).fetchall():
         rows[number] |= {"detectable": detectable, "queries_needed": needed}
