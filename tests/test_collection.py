@@ -287,3 +287,27 @@ def test_reports_that_cannot_be(pool: Warehouse) -> None:
     ):
         with expect_refusal(wanted):
             pool.collection(*names, **words)
+
+
+# --------------------------------------------------------------------------- ranks that hold together
+
+
+def test_ranks_that_hold_together(dl19: Warehouse) -> None:
+    """A run ranks below all that beat it significantly in Tukey's test, and above all that it beats."""
+    asked = {"metrics": "nDCG@10", "resamples": 500}
+    board = dl19.leaderboard("dl19", ranks=True, together=True, **asked)
+    pairs = dl19.compare("dl19", [], "nDCG@10", all_pairs=True, test="tukey", resamples=500)
+    beats = [
+        (row.run, row.base) if row.difference > 0 else (row.base, row.run)
+        for row in pairs
+        if row.is_significant
+    ]
+    assert len(beats) > 10
+    own = {row.run: row for row in dl19.leaderboard("dl19", ranks=True, **asked)}
+    for row in board:
+        above, below = (sum(pair[at] == row.run for pair in beats) for at in (1, 0))
+        assert (row.rank_low, row.rank_high) == (1 + above, 9 - below)
+        assert row.rank_low <= row.place <= row.rank_high
+        assert row.p_first == own[row.run].p_first
+    with expect_refusal("together"):
+        dl19.leaderboard("dl19", metrics="nDCG@10", together=True)

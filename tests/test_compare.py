@@ -232,6 +232,7 @@ def test_the_analysis_of_variance_is_statsmodels(dl19: Warehouse) -> None:
     assert f"squared error {fitted.mse_resid:.5g}, 168 degrees of freedom; F = {ratio:.4g}," in told
 
 
+@pytest.mark.slow
 def test_the_posterior_is_student_s_t(dl19: Warehouse) -> None:
     """With a flat prior, the posterior is SciPy's t about the mean, as wide as its standard error.
 
@@ -255,6 +256,7 @@ def test_the_posterior_is_student_s_t(dl19: Warehouse) -> None:
     assert same[0][-3:] == (None, None, None)
 
 
+@pytest.mark.slow
 def test_standardised_values(tmp_path: Path) -> None:
     """By hand on three queries, with P@10 in tenths.
 

@@ -902,6 +902,7 @@ class Warehouse:
         ci: bool = False,
         ties: bool = False,
         ranks: bool = False,
+        together: bool = False,
         alpha: float = 0.05,
         resamples: int = 2000,
         seed: int = 0,
@@ -949,7 +950,10 @@ class Warehouse:
         ranks from `rank_low` to `rank_high`. `p_first` is the share of draws in which it is first,
         alone or tied, so that the shares may add up to more than 1. Sources: Goldstein and
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
-        metrics based on the bootstrap.
+        metrics based on the bootstrap. These intervals are each run's own. If they are to hold
+        `together`, a run ranks below those that are significantly better in Tukey's randomised test of
+        all pairs, and above those that are significantly worse (Klein, Wright and Wieczorek 2020, A
+        joint confidence region for an overall ranking of populations).
 
         With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
         mean of the ranks by `sort` in the datasets, how often the run is better than another in a
@@ -982,7 +986,8 @@ class Warehouse:
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
-                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, alpha=alpha,
+                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, together=together,
+                alpha=alpha,
                 resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
                 runs=run_choice.choice(run, system, tag),
             )  # fmt: skip

@@ -41,7 +41,8 @@ class How:
     `family` says which hypotheses are corrected together: the pairs of one "metric", or "all". With
     `power`, it is computed how large a difference has to be to be found. With `rope`, half the width of
     the region of practical equivalence, the posterior of the difference is computed. `scale`, one of
-    `SCALES`, standardises the values of each query first.
+    `SCALES`, standardises the values of each query first. With `variance`, the analysis of variance is
+    made for the notes, whatever the test.
     """
 
     test: str = "t"
@@ -54,6 +55,7 @@ class How:
     power: bool = False
     rope: float | None = None
     scale: str | None = None
+    variance: bool = False
 
     def __post_init__(self) -> None:
         check_word("test", self.test, significance.TESTS)
@@ -363,6 +365,10 @@ def compare(
         _test_by_variance(con, rows, how, len(found.runs))
     elif how.test == "wilcoxon":
         _test_by_ranks(con, rows)
+    if how.variance and how.test != "tukey-anova":
+        for of_metric in _variances(con, len(found.runs)):
+            first = of_metric[0]
+            rows[first["hypothesis"]]["variance"] = first | {"p_of_runs": _p_of_runs(first)}
     for number, chance in chances.items():
         rows[number] |= {"p": chance.p, "chance": chance}
     if how.interval != "t":
@@ -456,31 +462,38 @@ def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: 
         rows[number] |= {"detectable": detectable, "queries_needed": needed}
 
 
-def _test_by_variance(
-    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
-) -> None:
-    """Put the outcome of Tukey's test after a two-way analysis of variance into the rows.
+def _variances(con: duckdb.DuckDBPyConnection, num_runs: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield a two-way analysis of variance of each metric, with a row for each of its hypotheses.
 
-    The means, the differences and the error are over the queries for which every run has a value.
+    The means, the differences and the error are over the queries for which every run has a value;
+    hypotheses without degrees of freedom are left out.
     """
     sql = render(
         "analyses/anova",
         compared=resampling.COMPARED, units=resampling.UNITS, hypotheses=resampling.HYPOTHESES,
         num_runs=num_runs,
     )  # fmt: skip
-    found = database.records(con.sql(sql))
+    found = [one for one in database.records(con.sql(sql)) if one["degrees"] > 0]
     for _, of_metric in groupby(found, key=itemgetter("metric_number")):
-        some = [one for one in of_metric if one["degrees"] > 0]
-        if not some:
-            continue
+        yield list(of_metric)
+
+
+def _p_of_runs(one: Mapping[str, Any]) -> float | None:
+    """Return the p of F, the test of whether any runs differ; None without SciPy, or without F."""
+    if one["variance_ratio"] is None or not significance.has_scipy():
+        return None
+    return significance.variance_ratio(one["variance_ratio"], one["num_runs"], one["degrees"])
+
+
+def _test_by_variance(
+    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
+) -> None:
+    """Put the outcome of Tukey's test after a two-way analysis of variance into the rows."""
+    for some in _variances(con, num_runs):
         first = some[0]
-        ranges = [one["studentised_range"] for one in some]
-        known = [one or 0.0 for one in ranges]
+        known = [one["studentised_range"] or 0.0 for one in some]
         ps, bound = significance.studentised_range(known, num_runs, first["degrees"], how.alpha)
-        ratio = first["variance_ratio"]
-        p_of_runs = None
-        if ratio is not None:
-            p_of_runs = significance.variance_ratio(ratio, num_runs, first["degrees"])
+        p_of_runs = _p_of_runs(first)
         for one, p in zip(some, ps, strict=True):
             half = bound * one["standard_error"]
             rows[one["hypothesis"]] |= {

@@ -334,16 +334,18 @@ def _in_whole(found: Gathered) -> Iterator[str]:
             )
 
 
-def _variances(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _variances(rows: Sequence[Mapping[str, Any]], *, is_test: bool) -> Iterator[str]:
     """Say of each metric what the analysis of variance found, from which its tests follow."""
     found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
     for metric, one in found.items():
         ratio, p = one["variance_ratio"], one["p_of_runs"]
-        told = "" if ratio is None else f"; F = {ratio:.4g}, p {significance.equal_or_below(p)}"
+        told = "" if ratio is None else f"; F = {ratio:.4g}"
+        told += "" if p is None else f", p {significance.equal_or_below(p)}"
+        told += "; d: differences by the square root of this error" if is_test else ""
         yield (
             f"{metric}: two-way ANOVA of {one['num_runs']:,} runs and {one['num_queries']:,} queries: "
             f"mean squared error {one['mean_square']:.5g}, {one['degrees']:,} degrees of freedom"
-            f"{told}; d: differences by the square root of this error"
+            f"{told}"
         )
 
 
@@ -414,7 +416,7 @@ def _notes(
     errors = [chance.standard_error for chance in chances]
     if any(errors):
         notes.append(f"standard error of p: at most {max(errors):.1g}")
-    notes += _variances(rows)
+    notes += _variances(rows, is_test=how.test == "tukey-anova")
     exact = sum(chance.is_exact for chance in chances)
     if exact:
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"

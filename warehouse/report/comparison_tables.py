@@ -24,7 +24,8 @@ _ARROWS = {"higher": " ↑", "lower": " ↓"}
 _MADE_OF: Mapping[str, tuple[str, ...]] = {
     "interval": ("low", "high"), "d": ("effect_size",), "W/T/L": ("wins", "ties", "losses"),
     "adjusted p": ("p_adjusted",), "needed": ("queries_needed",),
-    "if all relevant": ("if_all_relevant",),
+    "if all relevant": ("if_all_relevant",), "P(worse)": ("p_worse",), "P(equal)": ("p_equal",),
+    "P(better)": ("p_better",),
 }  # fmt: skip
 
 

@@ -784,7 +784,7 @@ def _comparison(
         return Comparison(metric, tuple(compared), (), notes)
     try:
         found = comparison.compare(
-            file, dataset, compared, [metric], compare.How(), bases=(), all_pairs=True,
+            file, dataset, compared, [metric], compare.How(variance=True), bases=(), all_pairs=True,
             judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
             on_step=None, **then,
         )  # fmt: skip
