@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
@@ -503,8 +504,9 @@ class Warehouse:
     ) -> LoadedScores:
         """Load values by query that another program computed.
 
-        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, or a table with the
-        columns `run, query_id, metric, value`, also in memory. Without a column of runs, the values are
+        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, a table with the columns
+        `run, query_id, metric, value`, also in memory, a result of MTEB, a log of Inspect or the samples
+        of lm-evaluation-harness. Without a column of runs, the values are
         of the run `name`, or of the run that is called as the file. They stand under the protocol
         `imported`, or `imported:JUDGE` with a `judge`, and against the current qrels, and keep the names
         that the other program gave them. `metrics` takes some of them. Higher values are better, unless
@@ -536,6 +538,102 @@ class Warehouse:
                 )  # fmt: skip
             with staging.write() as connection:
                 return store(connection)
+
+    def ingest_nuggets(
+        self, dataset: str | None = None, source: object = None, *, replace: bool = False
+    ) -> LoadedNuggets:
+        """Load the nuggets of queries: the facts that an answer should state.
+
+        `source` is a file of JSON Lines as nuggetizer writes them, a rubric of TREC DRAGUN, a table with
+        the columns `query_id, nugget_id, text, importance, weight, part`, or a list of dicts. Raises
+        ConflictError if the dataset has other nuggets, unless `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> nuggets = [{"text": "Owls fly.", "importance": "vital"},
+        ...            {"text": "Owls hoot.", "importance": "okay"}]
+        >>> wh.ingest_nuggets("tiny", [{"qid": "q1", "nuggets": nuggets}]).num_nuggets
+        2
+        """
+        from warehouse.ingest import answers
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: answers.stage_nuggets(con, source, chosen, replace=replace),
+        )  # fmt: skip
+
+    def ingest_assignments(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAssessments:
+        """Load which nuggets the answers of runs state, as a judge assigned them.
+
+        `source` is a file of JSON Lines as nuggetizer writes them, a table with the columns `run,
+        query_id, nugget_id` or `text`, and `assignment`, or a list of dicts. What names no run is of the
+        run `name`, or of the run that is called as the file. Each answer has an assignment for every
+        nugget of its query. Raises ConflictError if other assignments by the judge are there, unless
+        `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> nuggets = [{"text": "Owls fly.", "importance": "vital", "assignment": "support"},
+        ...            {"text": "Owls hoot.", "importance": "okay", "assignment": "partial_support"}]
+        >>> lines = [{"qid": "q1", "run_id": "first", "nuggets": nuggets}]
+        >>> _ = wh.ingest_nuggets("tiny", lines)
+        >>> _ = wh.ingest_assignments("tiny", lines, judge="human")
+        >>> wh.leaderboard("tiny", metrics="NuggetScore(judge=human)").fetchall()
+        [(1, 'first', None, 0.75, 1, 1)]
+        """
+        return self._ingest_assessments(
+            dataset, source, "assignments", name=name, judge=judge, replace=replace
+        )
+
+    def ingest_citations(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAssessments:
+        """Load whether the documents that answers cite support their sentences, as a judge says.
+
+        `source` is a file of TREC RAG's support evaluation, a table with the columns `run, query_id,
+        sentence, doc_id, support`, or a list of dicts; a sentence that cites nothing has a row without a
+        document. The rest is as in `ingest_assignments`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> rows = [{"query_id": "q1", "sentence": 1, "doc_id": "a", "support": "support"},
+        ...         {"query_id": "q1", "sentence": 2}]
+        >>> _ = wh.ingest_citations("tiny", rows, name="first")
+        >>> wh.leaderboard("tiny", metrics="CitationPrecision CitationRecall").fetchall()
+        [(1, 'first', None, 1.0, 0.5, 1, 1)]
+        """
+        return self._ingest_assessments(
+            dataset, source, "citations", name=name, judge=judge, replace=replace
+        )
+
+    def _ingest_assessments(
+        self, dataset: str | None, source: object, kind: Literal["assignments", "citations"],
+        **how: Any,
+    ) -> LoadedAssessments:  # fmt: skip
+        from warehouse.ingest import answers
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
+        )  # fmt: skip
 
     def ingest_mlflow(
         self,
@@ -857,6 +955,11 @@ class Warehouse:
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
+        engine: object = "local",
+        master: str | None = None,
+        by: Literal["run", "query"] = "run",
+        buckets: int | None = None,
+        exchange: str | os.PathLike[str] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all values become visible together.
 
@@ -866,6 +969,13 @@ class Warehouse:
         one dataset. `slices` are evaluated in addition to the whole: each is the name of an
         attribute or of an existing slice, or a definition "name = expression", in SQL over the
         attributes of the queries or of the documents.
+
+        `engine` says where the values are computed: "local" in this process, "spark" in the tasks of
+        the active session or of a new one on the `master`, or in those of an object with
+        `map(function, parts)`. Stored values are the same to the bit. The tasks read predictions and
+        write values in `exchange`, a folder that they see too (default: the one of the database).
+        Work is divided `by` run or, for runs that are too large for one task, by query, into a number
+        of `buckets` (32). The parts of slices are evaluated in this process.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -880,7 +990,8 @@ class Warehouse:
 
         return evaluation.evaluate(
             self.file, dataset, runs=runs, metrics=metrics, slices=slices, protocol=protocol,
-            qrels=qrels, dry_run=dry_run, on_metric=on_metric,
+            qrels=qrels, dry_run=dry_run, on_metric=on_metric, engine=engine, master=master, by=by,
+            buckets=buckets, exchange=exchange,
         )  # fmt: skip
 
     def status(self, dataset: str | None = None) -> Result:
@@ -985,6 +1096,7 @@ class Warehouse:
         ci: bool = False,
         ties: bool = False,
         ranks: bool = False,
+        together: bool = False,
         alpha: float = 0.05,
         resamples: int = 2000,
         seed: int = 0,
@@ -1032,7 +1144,10 @@ class Warehouse:
         ranks from `rank_low` to `rank_high`. `p_first` is the share of draws in which it is first,
         alone or tied, so that the shares may add up to more than 1. Sources: Goldstein and
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
-        metrics based on the bootstrap.
+        metrics based on the bootstrap. These intervals are each run's own. If they are to hold
+        `together`, a run ranks below those that are significantly better in Tukey's randomised test of
+        all pairs, and above those that are significantly worse (Klein, Wright and Wieczorek 2020, A
+        joint confidence region for an overall ranking of populations).
 
         With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
         mean of the ranks by `sort` in the datasets, how often the run is better than another in a
@@ -1065,7 +1180,8 @@ class Warehouse:
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
-                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, alpha=alpha,
+                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, together=together,
+                alpha=alpha,
                 resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
                 runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
@@ -1245,6 +1361,8 @@ class Warehouse:
         seed: int = 0,
         family: str = "metric",
         power: bool = False,
+        rope: float | None = None,
+        scale: str | None = None,
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -1271,11 +1389,14 @@ class Warehouse:
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
-        "randomisation", "tukey" or "tukey-anova" (extra "stats"), which has simultaneous intervals
-        and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
+        "randomisation", "bootstrap" (of the studentised differences), "tukey" or "tukey-anova" (extra
+        "stats"), which has simultaneous intervals and effect sizes by the error of a two-way analysis
+        of variance. `correction` is "holm",
         "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
         metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
-        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        not a hypothesis; the other tests have p = 1. `interval` is "t", "bootstrap"
+        (percentiles) or "bca" (corrected for bias and acceleration; Efron 1987, Better bootstrap
+        confidence intervals). Resampling is
         repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
@@ -1290,7 +1411,13 @@ class Warehouse:
         is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
         over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
         queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
-        set size design). Its table `values` has a row for each metric and run: `metric, run, letter,
+        set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior probabilities that
+        the run is worse than the base, differs by at most `rope`, or is better: with a flat prior the
+        difference has Student's t about its mean (Benavoli and others 2017, Time for a change).
+        `scale` standardises the values of each query over the compared runs first: "z" (distances
+        from their mean in standard deviations), "normal" (the share of the normal distribution below
+        z; Webber and others 2008) or "uniform" (the share of the runs that are below; Urbano and
+        others 2019). Its table `values` has a row for each metric and run: `metric, run, letter,
         value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
         best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
         two tables has those of the columns that are its own.
@@ -1309,7 +1436,9 @@ class Warehouse:
         from warehouse.report import layout, presentation
 
         shown = layout.layout(columns, label, percent=percent, places=places)
-        how = compare.How(test, correction, alpha, interval, resamples, seed, family, power)
+        how = compare.How(
+            test, correction, alpha, interval, resamples, seed, family, power, rope, scale
+        )
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
@@ -1320,6 +1449,157 @@ class Warehouse:
             with self.file.read() as con:
                 layout.check_label(con, [found.dataset], shown.label)
         return presentation.compare(found, shown)
+
+    def discriminate(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        test: str = "tukey",
+        alpha: float = 0.05,
+        resamples: int = 10_000,
+        seed: int = 0,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return the discriminative power of metrics: how many pairs of runs each tells apart.
+
+        Every pair of the `runs` (default: all) is tested by every metric, as `compare` does with
+        `all_pairs`, and no p is corrected further. `test` is one of its tests: "tukey", the
+        randomised test of Tukey's honest differences, takes all pairs together; "bootstrap" is the
+        test of each pair in Sakai 2006, Evaluating evaluation metrics based on the bootstrap.
+
+        Columns: `metric, pairs, separated, share, largest_not_separated, undefined`, the metric with
+        the highest share first. A pair is separated if its p is below `alpha`;
+        `largest_not_separated` is the greatest difference of a pair that is not; `undefined` counts
+        pairs without a p. The table `levels` has the achieved significance levels, the highest first:
+        `metric, place, base, run, difference, p, is_separated`; the chart draws them as curves.
+        Metrics that are not stored are computed. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "opqrst"})
+        >>> for name, score in (("good", 2.0), ("bad", 0.0)):
+        ...     one = {"a": score, "b": 1.0}
+        ...     _ = wh.ingest_run("tiny", dict.fromkeys("opqrst", one), name=name)
+        >>> wh.discriminate("tiny", metrics="RR Success@2", test="sign").fetchall()
+        [('RR', 1, 1, 1.0, None, 0), ('Success@2', 1, 0, 0.0, 0.0, 0)]
+        """
+        from warehouse.analyze import compare, discrimination, run_choice
+        from warehouse.report import presentation
+
+        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+        found = discrimination.discriminate(
+            self.file, dataset, runs, metrics, how, protocol=protocol, as_of=as_of, qrels=qrels,
+            choice=run_choice.choice(run, system, tag), on_step=on_step,
+        )  # fmt: skip
+        return presentation.discrimination(found)
+
+    def reusability(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        by: str = "run",
+        depth: int | None = 100,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_group: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return what the board would be if a group of runs had had no part in the pool.
+
+        For each group of the `runs` (default: all), `by` "run", "system" or the name of a tag (as for
+        teams), the judgments of the documents that the group alone has among its first `depth`
+        (None: among all) are left out. Then all runs are evaluated without them (leave-out-uniques;
+        Zobel 1998, Buckley and others 2007). Nothing is stored.
+
+        Columns: `metric, left_out, runs, unique_judged, unique_relevant, tau_b, swapped_pairs,
+        rank_loss, run, rank_before, rank_after, value_before, value_after`. `tau_b` is Kendall's tau-b
+        of the two boards; `rank_loss` is the most ranks that a run of the group loses, and what
+        follows is of that run. The largest loss comes first. The tables `boards` (`metric, left_out,
+        run, is_member, before, after, rank_before, rank_after`) and `documents` (`left_out, query_id,
+        doc_id, relevance`) have what it is made from. Raises UsageError for wrong names, for fewer
+        than two groups, and if the qrels are not plain judgments.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "x": 1.0}}, name="one")
+        >>> _ = wh.ingest_run("tiny", {"q": {"y": 2.0, "a": 1.0}}, name="two")
+        >>> found = wh.reusability("tiny", metrics="RR")
+        >>> [(row.left_out, row.unique_judged, row.tau_b, row.rank_loss) for row in found]
+        [('one', 1, -1.0, 1), ('two', 1, 1.0, 0)]
+        """
+        from warehouse.analyze import reusability, run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = reusability.reusability(
+                con, dataset, runs, metrics, by=by, depth=depth, protocol=protocol,
+                choice=run_choice.choice(run, system, tag), on_group=on_group,
+            )  # fmt: skip
+            return presentation.reusability(found)
+
+    def collection(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        test: str = "tukey",
+        alpha: float = 0.05,
+        difference: float = 0.05,
+        by: str = "run",
+        depth: int = 100,
+        resamples: int = 2000,
+        seed: int = 0,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return a report on a test collection, as its runs (default: all) show it.
+
+        Its tables are those of the sections that there is something to say about: `topics` (judged
+        and relevant documents of the queries), `grades`, `pool` (documents by depth, and how many of
+        them are judged), `tied` and `ties` (runs with tied scores, and how far the order within ties
+        can move each value), `power` (as `discriminate` has it, by `test`), `resolution` (the best
+        run's ranks as in `leaderboard(ranks=True)`, the smallest difference that the queries detect
+        in 80 % of cases at `alpha`, and the queries that `difference` needs; Sakai 2016, Topic set
+        size design), `uniques` (as `reusability` has it, `by` and to the `depth` given here) and
+        `condensed` (Kendall's tau-b of the boards with and without unjudged documents). `advice` has
+        sentences, which are the notes too.
+
+        The result itself has one row, `dataset, protocol, runs, metrics`, and each section as a list
+        of structs. Nothing is stored. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1, "b": 0}})
+        >>> _ = wh.ingest_run("tiny", {"p": {"a": 2.0, "c": 1.0}, "q": {"b": 1.0}}, name="one")
+        >>> found = wh.collection("tiny", metrics="RR", depth=2)
+        >>> [(row.depth, row.documents, row.judged, row.runs_judged) for row in found.pool]
+        [(1, 2, 2, 1), (2, 3, 2, 0)]
+        """
+        from warehouse.analyze import collection, compare, run_choice
+        from warehouse.report import presentation
+
+        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+        found = collection.collection(
+            self.file, dataset, runs, metrics, how, by=by, depth=depth, difference=difference,
+            protocol=protocol, choice=run_choice.choice(run, system, tag), on_step=on_step,
+        )  # fmt: skip
+        return presentation.collection(found, difference)
 
     def side_by_side(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 from alembic import op
 
 revision = "r0004"
-down_revision = "r0002"
+down_revision = "r0003"
 
 _JUDGE = "Name of the judge, as given with --judge, or by a column of the source."
 _KIND = "What the judge is: 'human', 'llm' or 'crowd'."

@@ -83,7 +83,7 @@ def holes(
         named = run_choice.expanded(con, dataset, names, rest=bool(names) and not choice.is_all)
         found_runs = ranked_lists.current_runs(con, dataset, named)
     depth = depth if rules.depth is None else min(depth, rules.depth)
-    _put(con, dataset, found_runs, rules, depth)
+    put_heads(con, dataset, found_runs, rules, depth)
     if order == "greatest-error":
         sql = render("analyses/holes_greatest_error", top=top, p=float(p))
     else:
@@ -100,14 +100,17 @@ def holes(
     return Holes(found, filled, dataset, depth, int(total))
 
 
-def _put(
+def put_heads(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
     runs: Sequence[ranked_lists.Run],
     protocol: Protocol,
-    depth: int,
+    depth: int | None,
 ) -> None:
-    """Put the runs and the current qrels in scope, and make the table `head` of the first documents."""
+    """Put the runs and the current qrels in scope, and make the table `head` of the first documents.
+
+    It has `run_id, query_id, doc_id, rank` down to a depth, or all.
+    """
     rows = con.execute(
         "select qrels_id from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},

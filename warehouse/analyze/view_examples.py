@@ -31,6 +31,10 @@ EXAMPLES: dict[str, str] = {
     "where is_current order by run, position",
     "imported_scores": "select run, metric, value, judge, source from imported_scores "
     "where is_current order by all",
+    "nugget_assignments": "select run, judge, text, assignment from nugget_assignments "
+    "where query_id = '19335' and is_current order by all",
+    "answer_citations": "select run, judge, support, count(*) as citations from answer_citations "
+    "where is_current group by all order by all",
     "slice_scores": "select slice, part, run, value from slice_scores "
     "where metric = 'nDCG@10' and is_current order by all",
     "slice_query_scores": "select slice, part, run, count(*) as queries from slice_query_scores "
