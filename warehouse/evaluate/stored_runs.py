@@ -268,6 +268,7 @@ class _Evaluation:
                 protocol_follows=work.protocol.ties == "input",
                 following=[str(m) for m in work.queries if work.follows_source(m)],
                 ordering=work.protocol.ordering,
+                assessed=requirements.assessed(work),
             ),
             {
                 "qrels_id": qrels_id,
@@ -326,7 +327,7 @@ def _find_pending(
         },
     )
     con.execute(
-        render("statements/pending", file=ALIAS),
+        render("statements/pending", file=ALIAS, assessed=requirements.assessed(work)),
         {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},
     )
 
