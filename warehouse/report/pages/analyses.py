@@ -271,7 +271,7 @@ def curves_of(
 
 
 def kinds(con: duckdb.DuckDBPyConnection, dataset: str, protocol: str) -> Record:
-    """Return which of these pages have something to show: `slices, curves, fusions, imported, judgments`."""
+    """Return which pages have something to show: `slices, curves, fusions, imported, judgments`."""
     (row,) = database.records(
         database.keep(
             con, render("analyses/page_kinds"), {"dataset": dataset, "protocol": protocol}
