@@ -250,6 +250,14 @@ create temp macro t_two_sided(t, degrees) as
         when degrees > 0 and t is not null then 0
     end;
 
+-- The mass of Student's t below a value; null without degrees of freedom.
+create temp macro t_below(t, degrees) as
+    case when t > 0 then 1 - t_two_sided(t, degrees) / 2 else t_two_sided(t, degrees) / 2 end;
+
+-- The mass of the normal distribution below a value: that of Student's t with so many degrees that no digit differs.
+create temp macro normal_below(z) as
+    t_below(z, 1e15);
+
 -- The power of a two-sided t-test with this noncentrality n d^2: see `t_steps` in sql/macros/student.sql.j2.
 create temp macro t_power(masses, noncentrality) as
     1 - list_sum([

@@ -199,6 +199,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
         '{"topic_id": "19335", "run_id": "bm25", "references": ["d"], '
         '"support_eval": [{"citations": [0], "eval_scores": ["PS"]}]}\n'
     )
+    (folder / "crowd.csv").write_text(
+        "worker,query_id,doc_id,relevance\nw1,19335,7067032,2\nw2,19335,7067032,1\n"
+    )
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels("dl19", str(folder / "qrels.txt"))
     for path in sorted((folder / "runs").glob("*.gz")):
@@ -217,6 +220,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     first = {query: {"7067032": 1} for query in ("19335", "47923")}
     wh.ingest_qrels("grown", first)
     wh.ingest_qrels("grown", first | {"87452": {"7067032": 2}}, replace=True)
+    wh.ingest_qrels("judged", first)
+    wh.ingest_run("judged", folder / "runs" / "bm25.run.gz")
+    wh.ingest_run("judged", folder / "runs" / "tasb.run.gz")
+    wh.ingest_judgments("judged", {**first, "87452": {"7067032": 2}}, judge="gpt-4o", kind="llm")
+    wh.ingest_judgments("judged", first, judge="ann")
     return folder
 
 
@@ -282,6 +290,7 @@ def test_every_example_runs_as_printed(
             "forget",
             "fuse",
             "gates accept",
+            "judges combine",
             "lake optimize",
             "publish",
             "push",

@@ -175,6 +175,9 @@ def test_the_examples_of_the_views_answer(
         wh.ingest_nuggets("dl19", rows)
         wh.ingest_assignments("dl19", rows, name="bm25")
         wh.ingest_citations("dl19", rows, name="bm25")
+    if relation == "judge_judgments":
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_judges.duckdb"))
+        wh.ingest_judgments("dl19", {"19335": {"8412681": 1}}, judge="ann")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 

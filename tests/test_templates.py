@@ -21,6 +21,7 @@ from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
 from oracles_ratings import METRICS as OF_RATINGS
 from oracles_recsys import METRICS as OF_RECOMMENDERS
+from oracles_sampled import METRICS as OF_SAMPLES
 from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
@@ -49,6 +50,7 @@ METRICS = list(
             *OF_THE_SOURCES,
             *USER_MODELS,
             *OF_ITERATIONS,
+            *OF_SAMPLES,
             *OF_PREFERENCES,
             *OF_RATINGS,
             *OF_RECOMMENDERS,
@@ -200,6 +202,13 @@ STUBS = SCOPE | {
     "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
     "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
+    "pooled": "query_id varchar, doc_id varchar, stratum varchar, relevance double",
+    "strata": "query_id varchar, stratum varchar, num_pooled bigint, num_sampled bigint, "
+    "num_rel bigint, weight double",
+    "stratum_hits": "run_id integer, query_id varchar, doc_id varchar, rank bigint, "
+    "relevance double, is_rel boolean, stratum varchar, weight double, is_own boolean, "
+    "pooled_above bigint, sampled_above bigint, rel_above bigint",
+    "sampled_grades": "query_id varchar, relevance double, number double, num_above double",
     "novelty_gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "num_subtopics bigint",
     "novelty_ideal": "query_id varchar, ideal_rank bigint, gain double",

@@ -240,6 +240,17 @@ that sorts as the ids do, or text if there are very many |
         self.qrels(_KINDS[read.kind], rows)
         self.whole_qrels(rows)
 
+    def given_truth(self, kind: str, rows: str) -> None:
+        """Put judgments or preferences from a table in scope; `ranking` has the lists of the runs."""
+        lists = "ranking"
+        ((number,),) = self._con.execute(
+            f"select greatest((select count(distinct query_id) from {ident(rows)}), "
+            f"(select count(distinct query_id) from {lists}))"
+        ).fetchall()
+        self._query_keys(ident(rows), lists, number)
+        self.qrels(kind, ident(rows))
+        self.whole_qrels(ident(rows))
+
     def read_training(self, read: readers.Staged | None) -> None:
         """Put the training set that was just staged in scope, or an empty one."""
         self._training(None if read is None else self.rename_staged("given_training"))

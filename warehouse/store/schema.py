@@ -54,6 +54,14 @@ qrels = _table(
     graded_by=sa.String,
     kept_where=sa.String,
 )
+qrels_judge = _table(
+    "qrels_judge",
+    qrels_id=sa.Integer,
+    judge=sa.String,
+    judge_kind=sa.String,
+    model=sa.String,
+    prompt=sa.String,
+)
 _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_id": sa.Integer,
     "dataset_id": sa.Integer,

@@ -28,6 +28,7 @@ EXAMPLES = {
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --top 3",
+        "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --together",
         "warehouse leaderboard -d dl19 --lake lake",
     )
 }
@@ -88,6 +89,13 @@ def leaderboard(
             "--ranks",
             help="Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
             "how often it is first; with several datasets its mean rank over them.",
+        ),
+    ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="With --ranks: ranks that hold for all runs together, by Tukey's test of all pairs.",
         ),
     ] = False,
     wins: Annotated[
@@ -163,7 +171,8 @@ def leaderboard(
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-            ranks=ranks, alpha=alpha, resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
+            ranks=ranks, together=together, alpha=alpha, resamples=resamples, seed=seed,
+            as_of=as_of, qrels=qrels,
             run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
             label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
