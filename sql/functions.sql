@@ -100,6 +100,11 @@ create temp macro nonrel_above(rank, rel_so_far) as
 create temp macro f_measure(found, num_ret, num_rel, weight) as
     ratio((1 + weight) * found, num_ret + weight * num_rel);
 
+-- What an answer gets for a nugget, or a sentence for a citation: 1 for support, `partial` for partial support, 0 for
+-- none; null where nothing was judged.
+create temp macro support_credit(support, partial) as
+    case support when 'support' then 1e0 when 'partial_support' then partial else if(support is null, null, 0e0) end;
+
 -- A score, the higher the better.
 create temp macro goodness(score, lower_is_better) as
     case when lower_is_better then -score else score end;

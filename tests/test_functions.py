@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles_diversity import METRICS as OF_ITERATIONS
+from oracles_sampled import METRICS as OF_SAMPLES
 from test_metric_pages import text_of
 from test_metric_properties import collection
 
@@ -124,6 +125,16 @@ SCALARS: dict[str, Case] = {
             plain_ratio(1 + weight, weight * num_rel / found + num_ret / found) if found else 0
         ),
         [(2, 5, 3, 1.0), (2, 5, 3, 0.25), (0, 5, 3, 1.0), (3, 3, 3, 4.0)],
+    ),
+    "support_credit": (
+        "support_credit($1, $2)",
+        lambda support, partial: {
+            NULL: NULL,
+            "support": 1.0,
+            "partial_support": partial,
+            "contradict": 0.0,
+        }[support],
+        [(word, 0.25) for word in ("support", "partial_support", "contradict", NULL)],
     ),
     "goodness": (
         "goodness($1, $2)",
@@ -517,6 +528,7 @@ def test_what_is_printed_runs_when_pasted(replica: tuple[Warehouse, Path]) -> No
     names = [text_of(found) for found in catalogue().values()]
     names += [
         *OF_ITERATIONS,
+        *OF_SAMPLES,
         "nDCG(dcg=exp-log2)@5",
         "nDCG(ties=average)@5",
         "RBP(gain=normalised)",

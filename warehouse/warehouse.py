@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
@@ -157,6 +158,89 @@ class Warehouse:
                 iterations=iterations, replace=replace,
             ),
         )  # fmt: skip
+
+    def ingest_judgments(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        judge: str | None = None,
+        by: str | None = None,
+        kind: str | None = None,
+        model: str | None = None,
+        prompt: str | None = None,
+        label: str | None = None,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        relevance: str | None = None,
+        normalise: str | None = None,
+        where: str | None = None,
+        replace: bool = False,
+    ) -> list[Loaded]:
+        """Load judgments of a named judge, or of several, and return what was loaded for each.
+
+        Sources, errors and the other arguments are those of `ingest_qrels`. `judge` names who judged;
+        or `by` is the column that names the judge of each row, and a document may have a judgment of
+        each. `kind` is "human", "llm" (the default if `model` or `prompt` are given) or "crowd".
+
+        The judgments of a judge are a version of the qrels that is never current, so that they change
+        no board: `judges_agree`, `judges_swap` and `judges_correct` read the newest of each judge,
+        and `combine_judges` makes qrels of them. `leaderboard(qrels=…)` and `evaluate(qrels=…)` take
+        their versions too. Other judgments of the same judge need `replace`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> rows = [("ann", "q", "a", 1), ("ann", "q", "b", 0), ("ben", "q", "a", 1)]
+        >>> names = ("worker", "query_id", "doc_id", "relevance")
+        >>> table = [dict(zip(names, row)) for row in rows]
+        >>> loaded = wh.ingest_judgments("tiny", table, by="worker", kind="crowd")
+        >>> [(one.name, one.num_rows) for one in loaded]
+        [('ann', 2), ('ben', 1)]
+        """
+        from warehouse.ingest.judges import stage_judgments
+
+        return self._load(
+            dataset, source,
+            lambda con, name: stage_judgments(
+                con, source, name,
+                judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
+                format=format, columns=columns, relevance=relevance, normalise=normalise,
+                where=where, replace=replace,
+            ),
+        )  # fmt: skip
+
+    def combine_judges(
+        self,
+        dataset: str | None = None,
+        judges: Names = (),
+        *,
+        rule: str = "majority",
+        label: str | None = None,
+        replace: bool = False,
+    ) -> Loaded:
+        """Make qrels of the newest judgments of some `judges` (default: all), and store them.
+
+        Of several judgments of a document, the `rule` makes one: "majority" (of grades that equally
+        many judges gave, the lowest), "mean", "median", "max" or "min". The name "qrels" stands for
+        the current qrels. The result is a version of the qrels like any other and becomes the current
+        one; if the dataset has qrels, this needs `replace`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> for name, grade in (("ann", 2), ("ben", 2), ("gpt", 0)):
+        ...     _ = wh.ingest_judgments("tiny", {"q": {"a": grade}}, judge=name)
+        >>> wh.combine_judges("tiny").version
+        4
+        >>> wh.query("select relevance from judgments where is_current").fetchall()
+        [(2.0,)]
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest.judges import combine
+        from warehouse.store import database
+
+        with self.file.write() as connection:
+            name = datasets.chosen(database.raw(connection), dataset)
+            return combine(connection, name, judges, rule=rule, label=label, replace=replace)
 
     def ingest_training(
         self,
@@ -420,8 +504,9 @@ class Warehouse:
     ) -> LoadedScores:
         """Load values by query that another program computed.
 
-        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, or a table with the
-        columns `run, query_id, metric, value`, also in memory. Without a column of runs, the values are
+        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, a table with the columns
+        `run, query_id, metric, value`, also in memory, a result of MTEB, a log of Inspect or the samples
+        of lm-evaluation-harness. Without a column of runs, the values are
         of the run `name`, or of the run that is called as the file. They stand under the protocol
         `imported`, or `imported:JUDGE` with a `judge`, and against the current qrels, and keep the names
         that the other program gave them. `metrics` takes some of them. Higher values are better, unless
@@ -453,6 +538,102 @@ class Warehouse:
                 )  # fmt: skip
             with staging.write() as connection:
                 return store(connection)
+
+    def ingest_nuggets(
+        self, dataset: str | None = None, source: object = None, *, replace: bool = False
+    ) -> LoadedNuggets:
+        """Load the nuggets of queries: the facts that an answer should state.
+
+        `source` is a file of JSON Lines as nuggetizer writes them, a rubric of TREC DRAGUN, a table with
+        the columns `query_id, nugget_id, text, importance, weight, part`, or a list of dicts. Raises
+        ConflictError if the dataset has other nuggets, unless `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> nuggets = [{"text": "Owls fly.", "importance": "vital"},
+        ...            {"text": "Owls hoot.", "importance": "okay"}]
+        >>> wh.ingest_nuggets("tiny", [{"qid": "q1", "nuggets": nuggets}]).num_nuggets
+        2
+        """
+        from warehouse.ingest import answers
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: answers.stage_nuggets(con, source, chosen, replace=replace),
+        )  # fmt: skip
+
+    def ingest_assignments(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAssessments:
+        """Load which nuggets the answers of runs state, as a judge assigned them.
+
+        `source` is a file of JSON Lines as nuggetizer writes them, a table with the columns `run,
+        query_id, nugget_id` or `text`, and `assignment`, or a list of dicts. What names no run is of the
+        run `name`, or of the run that is called as the file. Each answer has an assignment for every
+        nugget of its query. Raises ConflictError if other assignments by the judge are there, unless
+        `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> nuggets = [{"text": "Owls fly.", "importance": "vital", "assignment": "support"},
+        ...            {"text": "Owls hoot.", "importance": "okay", "assignment": "partial_support"}]
+        >>> lines = [{"qid": "q1", "run_id": "first", "nuggets": nuggets}]
+        >>> _ = wh.ingest_nuggets("tiny", lines)
+        >>> _ = wh.ingest_assignments("tiny", lines, judge="human")
+        >>> wh.leaderboard("tiny", metrics="NuggetScore(judge=human)").fetchall()
+        [(1, 'first', None, 0.75, 1, 1)]
+        """
+        return self._ingest_assessments(
+            dataset, source, "assignments", name=name, judge=judge, replace=replace
+        )
+
+    def ingest_citations(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAssessments:
+        """Load whether the documents that answers cite support their sentences, as a judge says.
+
+        `source` is a file of TREC RAG's support evaluation, a table with the columns `run, query_id,
+        sentence, doc_id, support`, or a list of dicts; a sentence that cites nothing has a row without a
+        document. The rest is as in `ingest_assignments`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> rows = [{"query_id": "q1", "sentence": 1, "doc_id": "a", "support": "support"},
+        ...         {"query_id": "q1", "sentence": 2}]
+        >>> _ = wh.ingest_citations("tiny", rows, name="first")
+        >>> wh.leaderboard("tiny", metrics="CitationPrecision CitationRecall").fetchall()
+        [(1, 'first', None, 1.0, 0.5, 1, 1)]
+        """
+        return self._ingest_assessments(
+            dataset, source, "citations", name=name, judge=judge, replace=replace
+        )
+
+    def _ingest_assessments(
+        self, dataset: str | None, source: object, kind: Literal["assignments", "citations"],
+        **how: Any,
+    ) -> LoadedAssessments:  # fmt: skip
+        from warehouse.ingest import answers
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
+        )  # fmt: skip
 
     def ingest_mlflow(
         self,
@@ -774,6 +955,11 @@ class Warehouse:
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
+        engine: object = "local",
+        master: str | None = None,
+        by: Literal["run", "query"] = "run",
+        buckets: int | None = None,
+        exchange: str | os.PathLike[str] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all values become visible together.
 
@@ -783,6 +969,13 @@ class Warehouse:
         one dataset. `slices` are evaluated in addition to the whole: each is the name of an
         attribute or of an existing slice, or a definition "name = expression", in SQL over the
         attributes of the queries or of the documents.
+
+        `engine` says where the values are computed: "local" in this process, "spark" in the tasks of
+        the active session or of a new one on the `master`, or in those of an object with
+        `map(function, parts)`. Stored values are the same to the bit. The tasks read predictions and
+        write values in `exchange`, a folder that they see too (default: the one of the database).
+        Work is divided `by` run or, for runs that are too large for one task, by query, into a number
+        of `buckets` (32). The parts of slices are evaluated in this process.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -797,7 +990,8 @@ class Warehouse:
 
         return evaluation.evaluate(
             self.file, dataset, runs=runs, metrics=metrics, slices=slices, protocol=protocol,
-            qrels=qrels, dry_run=dry_run, on_metric=on_metric,
+            qrels=qrels, dry_run=dry_run, on_metric=on_metric, engine=engine, master=master, by=by,
+            buckets=buckets, exchange=exchange,
         )  # fmt: skip
 
     def status(self, dataset: str | None = None) -> Result:
@@ -1109,18 +1303,25 @@ class Warehouse:
         depth: int = 10,
         top: int | None = None,
         per_query: bool = False,
+        order: str = "popularity",
+        p: float = 0.95,
         protocol: str = protocols.DEFAULT,
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
     ) -> Result:
-        """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
+        """List the unjudged documents among the first `depth` of `runs` (default: all).
 
         The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
         come after them.
 
-        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`; those that most runs
-        have come first. There are at most `top`, or with `per_query` at most `top` for each query.
+        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, and `error` or
+        `nonrel_above` by the order. There are at most `top`, or with `per_query` at most `top` for
+        each query. The `order` is "popularity" (those that most runs have come first),
+        "average-error" (those whose judgment takes most off the mean error of RBP with the
+        persistence `p`; `error` is how much), "greatest-error" (always the first unjudged document of
+        the run with the greatest error; needs `top`; `error` is the greatest one that is left) or
+        "move-to-front" (those with the fewest documents judged as not relevant above them come first).
         The table `filled` says what judging them would fill in each run. Raises UsageError for
         wrong names and numbers.
 
@@ -1137,8 +1338,8 @@ class Warehouse:
 
         with self.file.read() as con:
             found = holes.holes(
-                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol,
-                choice=run_choice.choice(run, system, tag),
+                con, dataset, runs, depth=depth, top=top, per_query=per_query, order=order, p=p,
+                protocol=protocol, choice=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.holes(found)
 
@@ -1710,8 +1911,9 @@ class Warehouse:
     def qrels(self, dataset: str | None = None) -> Result:
         """Return the versions of the qrels of one dataset or of all.
 
-        Columns: `dataset, version, is_current, kind, label, queries, judgments, relevant, runs,
-        ingested_at, source`. `runs` is how many runs have values against this version.
+        Columns: `dataset, version, is_current, kind, label, judge, queries, judgments, relevant, runs,
+        ingested_at, source`. `judge` is who made a version alone, and `runs` is how
+        many runs have values against this version.
         """
         from warehouse.analyze import listings
         from warehouse.report import presentation
@@ -1722,6 +1924,138 @@ class Warehouse:
                 "no qrels yet: warehouse ingest qrels FILE -d DATASET",
                 {"is_current": "current", "ingested_at": "loaded"},
             )
+
+    def judges(self, dataset: str | None = None, *, level: float = 1) -> Result:
+        """Return the judges of one dataset or of all, with their newest judgments.
+
+        Columns: `dataset, judge, kind, model, prompt, version, queries, judgments, relevant,
+        ingested_at, source`. A judgment is `relevant` from `level` on.
+        """
+        from warehouse.analyze import judges
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.listed(
+                judges.listed(con, dataset, level),
+                "no judges yet: warehouse ingest judgments FILE --judge NAME -d DATASET",
+                {"ingested_at": "loaded"},
+            )
+
+    def judges_agree(
+        self, dataset: str | None = None, judges: Names = (), *, level: float = 1
+    ) -> Result:
+        """Measure how far judges agree on the documents that both of them judged.
+
+        Columns, for every two `judges` (default: all; "qrels" is the current qrels): `judge, other,
+        common` (judgments), `queries, agreement` (the share with the same grade), `kappa,
+        kappa_linear, kappa_quadratic` (Cohen's, plain and weighted by the difference of the grades or
+        its square), `alpha_nominal, alpha_ordinal, alpha_interval` (Krippendorff's), `jaccard` (of
+        the documents with a grade of at least `level`), `adjusted_rand`. With more than two judges, a
+        last row has the alphas of all. Undefined is None. The table `confusion` has `judge, other,
+        grade, other_grade, judgments`. Judgments below 0 are left out.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 1, "c": 0, "d": 0}}, judge="ann")
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 0, "c": 0, "d": 0}}, judge="ben")
+        >>> found = wh.judges_agree("tiny")
+        >>> [(row.agreement, row.kappa, row.jaccard) for row in found]
+        [(0.75, 0.5, 0.5)]
+        >>> len(found.confusion)
+        3
+        """
+        from warehouse.analyze import judges as found_judges
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.judges(found_judges.agreement(con, dataset, judges, level=level))
+
+    def judges_swap(
+        self,
+        dataset: str | None = None,
+        judges: Names = (),
+        *,
+        metrics: Metrics = (),
+        top: int = 10,
+        alpha: float = 0.05,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+    ) -> Result:
+        """Measure what another judge does to the board, over the queries that both judged.
+
+        The first of two `judges` (default: every two; "qrels" is the current qrels) counts as the
+        truth. Columns: `judge, other, metric, runs, queries, tau_b, tau_b_top` (of the first judge's
+        best `top` runs), `tau_ap, tau_gap, spearman, pearson, swapped_pairs`, and of the paired
+        t-tests between two runs at `alpha`, each by itself: `same_decisions` (a share),
+        `significant, significant_other, opposite` (numbers of pairs). Values that are not stored are
+        computed. The metrics must be means over the queries with a better direction.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> for name, first in (("one", "a"), ("two", "b")):
+        ...     _ = wh.ingest_run("tiny", {"q": {first: 2.0, "c": 1.0}}, name=name)
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 0}}, judge="ann")
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 0, "b": 1}}, judge="ben")
+        >>> [(row.tau_b, row.swapped_pairs) for row in wh.judges_swap("tiny", metrics="RR")]
+        [(-1.0, 1)]
+        """
+        from warehouse.analyze import judges as found_judges
+        from warehouse.analyze import run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.judges(
+                found_judges.swap(
+                    con, dataset, judges, metrics=metrics, top=top, alpha=alpha,
+                    protocol=protocol, choice=run_choice.choice(run, system, tag),
+                )
+            )  # fmt: skip
+
+    def judges_correct(
+        self,
+        dataset: str | None = None,
+        judge: str = "",
+        by: str = "qrels",
+        *,
+        metrics: Metrics = (),
+        alpha: float = 0.05,
+        tuned: bool = False,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+    ) -> Result:
+        """Return the board of a judge, such as a model, corrected by another who judged few queries.
+
+        This is prediction-powered inference (Angelopoulos and others 2023): the mean over the queries
+        that `judge` alone judged, plus the mean difference between `by` and `judge` over those that
+        both judged; the variances are added, and the interval, at 1 - `alpha`, is a normal one. With
+        `tuned`, the judge's values have the weight between 0 and 1 that makes the variance least
+        (PPI++). Columns: `metric, place, run, value, low, high, judge_mean` (over all queries of the
+        judge), `correcting_mean, correcting_low, correcting_high` (of `by` alone), `weight,
+        queries_alone, queries_both`. The interval holds if the queries of `by` are a random choice.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run("tiny", {q: {"a": 1.0} for q in "1234"}, name="one")
+        >>> _ = wh.ingest_judgments("tiny", {q: {"a": 1} for q in "1234"}, judge="gpt", kind="llm")
+        >>> _ = wh.ingest_judgments("tiny", {"1": {"a": 1}, "2": {"a": 0}}, judge="ann")
+        >>> [row.value for row in wh.judges_correct("tiny", "gpt", "ann", metrics="RR")]
+        [0.5]
+        """
+        from warehouse.analyze import judges as found_judges
+        from warehouse.analyze import run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.judges(
+                found_judges.corrected(
+                    con, dataset, judge, by, metrics=metrics, alpha=alpha, tuned=tuned,
+                    protocol=protocol, choice=run_choice.choice(run, system, tag),
+                )
+            )  # fmt: skip
 
     def qrels_diff(
         self,

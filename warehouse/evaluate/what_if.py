@@ -26,7 +26,7 @@ from warehouse.store import database, own_views
 # What says which runs and which truth are read; it stays cut while values are computed: see
 # analyze/past.py.
 _CATALOGUE = (
-    "dataset", "qrels", "run", "training", "attribute_set",
+    "dataset", "qrels", "qrels_judge", "run", "training", "attribute_set",
     "run_version", "qrels_version", "training_version", "attribute_set_version",
 )  # fmt: skip
 # What takes the place of the file's own judgments and hits.

@@ -34,7 +34,10 @@ _VERSION = 1
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:ranking-warehouse:bundle:1"
 # What only a database has, beside judgments and runs.
-_BESIDE = {"training", "attributes", "query_attributes", "iterations", "preferences"}
+_BESIDE = {
+    "training", "attributes", "query_attributes", "iterations", "preferences", "assignments",
+    "citations",
+}  # fmt: skip
 DIFFERENCES = "bundle_difference"
 
 

@@ -246,6 +246,12 @@ def _matrix(
     return Matrix(names, pairs, found.notes, depth)
 
 
+def imported(con: duckdb.DuckDBPyConnection, dataset: str) -> Sequence[Record]:
+    """Return the values that other programs computed, with their source and judge."""
+    sql = render("analyses/imported")
+    return tuple(database.records(database.keep(con, sql, {"dataset": dataset})))
+
+
 def holes_of(con: duckdb.DuckDBPyConnection, dataset: str, protocol: str) -> Holes | None:
     """Return what to judge next; None where nothing is unjudged or nothing can be."""
     try:
@@ -315,7 +321,7 @@ def collection_of(
 
 
 def kinds(con: duckdb.DuckDBPyConnection, dataset: str, protocol: str) -> Record:
-    """Return which of these pages have something to show: `slices, curves, fusions, runs`."""
+    """Return what there is to show: `slices, curves, fusions, imported, judgments`."""
     (row,) = database.records(
         database.keep(
             con, render("analyses/page_kinds"), {"dataset": dataset, "protocol": protocol}

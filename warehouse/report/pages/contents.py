@@ -443,6 +443,12 @@ class Contents:
             return analyses.holes_of(con, self.dataset, self.protocol)
 
     @_once
+    def imported(self) -> Sequence[Record]:
+        """The values that other programs computed."""
+        with self.file.read() as con:
+            return analyses.imported(con, self.dataset)
+
+    @_once
     def collection(self) -> analyses.Collection | None:
         """The report on the collection; None if it is too large for a page, or of a past state."""
         size = self.num_queries * len(self.runs)

@@ -91,12 +91,14 @@ class Places:
         self.slices = self._at("slices.html")
         self.curves = self._at("curves.html")
         self.fusions = self._at("fusion.html")
+        self.imported = self._at("imported.html")
         has = contents.kinds
         there = (
             ("Board", self.board, True), ("Queries", self.queries, True),
             ("Compare", self.comparisons, True), ("History", self.history, True),
             ("Slices", self.slices, has["slices"]), ("Curves", self.curves, has["curves"]),
             ("Fusion", self.fusions, has["fusions"]),
+            ("Imported", self.imported, has["imported"]),
             ("Agreement", self.agreement, len(contents.runs) > 1),
             ("Collection", self.collection, has["judgments"]),
             ("Judge next", self.holes, has["judgments"]),
@@ -259,6 +261,7 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         at.slices: ("slices.html", lambda: {"contents": contents}),
         at.curves: ("curves.html", partial(_curves, contents, at)),
         at.fusions: ("fusion.html", partial(_fusions, contents, at)),
+        at.imported: ("imported.html", lambda: {"contents": contents}),
         at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
         at.collection: ("collection.html", partial(_collection, contents)),
         at.holes: ("holes.html", partial(_holes, contents)),
