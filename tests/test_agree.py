@@ -471,3 +471,71 @@ def test_the_command(demo: Warehouse) -> None:
     assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["nDCG@10"] * 4
     code, _, told = command("agree", "-d", "dl19", "--of", "runs", "--by-query", *db)
     assert (code, "orders of runs are over all queries" in told) == (2, True)
+
+
+# --------------------------------------------------------------------------- predictors of queries
+
+
+PREDICTED = {
+    "q1": {"length": 2, "idf": 1.5}, "q2": {"length": 5, "idf": 0.5}, "q3": {"length": 2, "idf": 2.5},
+    "q4": {"length": 9, "kind": "who"},
+}  # fmt: skip
+
+
+def test_predictors_by_hand_and_as_scipy_computes_them(tmp_path: Path) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    wh = Warehouse(tmp_path / "w.duckdb")
+    # RR of one: 1, 1/2, 1/2, 1/4; of two: 1, 0, 1, 1/3
+    wh.ingest_qrels("d", {q: {"a": 1} for q in PREDICTED})
+    wh.ingest_run("d", run_of(q1="a", q2="xa", q3="xa", q4="xyza"), name="one")
+    wh.ingest_run("d", run_of(q1="a", q2="x", q3="a", q4="xya"), name="two")
+    wh.ingest_attributes("d", PREDICTED, of="queries", name="about")
+    found = wh.agree("d", of="queries", against="length", metrics="RR").fetchall()
+    values = {"one": [1, 1 / 2, 1 / 2, 1 / 4], "two": [1, 0, 1, 1 / 3]}
+    lengths = [2, 5, 2, 9]
+    assert [row[:3] for row in found] == [("length", run, "RR") for run in values]
+    for *_, run, _metric, pearson, spearman, tau, queries, left_out in found:
+        assert pearson == close(stats.pearsonr(lengths, values[run]).statistic)
+        assert spearman == close(stats.spearmanr(lengths, values[run]).statistic)
+        assert tau == close(stats.kendalltau(lengths, values[run]).statistic)
+        assert (queries, left_out) == (4, 0)
+    # of one, five pairs have two lengths, four of them in the opposite order, and q2, q3 are tied:
+    # -4 / sqrt(5 * 5)
+    assert found[0][5] == close(-4 / 5)
+    result = wh.agree("d", of="queries", metrics="RR", runs="one")
+    assert [(row.attribute, row.queries, row.left_out) for row in result] == [
+        ("idf", 3, 1), ("length", 4, 0),
+    ]  # fmt: skip
+    assert any("kind" in note for note in result.notes)
+    with expect_refusal("lenght … length"):
+        wh.agree("d", of="queries", against="lenght")
+    with expect_refusal("kind"):
+        wh.agree("d", of="queries", against="kind", metrics="RR")
+    with expect_refusal("depth"):
+        wh.agree("d", of="queries", depth=3)
+
+
+def test_correlations_are_scipys_with_ties_and_gaps(tmp_path: Path) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    draw = random.Random(3)
+    queries = [f"q{n}" for n in range(30)]
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels("d", {q: {"a": 1} for q in queries})
+    values = {q: draw.randint(1, 5) for q in queries}
+    wh.ingest_run("d", run_of(**{q: "xyzuv"[: n - 1] + "a" for q, n in values.items()}), name="r")
+    numbers = {q: {f"n{k}": draw.randint(0, k) for k in range(8)} for q in queries}
+    for q in queries[:7]:
+        del numbers[q]["n5"]
+    wh.ingest_attributes("d", numbers, of="queries", name="about")
+    rows = wh.agree("d", of="queries", metrics="AvgRank").fetchall()
+    assert len(rows) == 8
+    for attribute, _run, _metric, *found, number, left_out in rows:
+        both = [q for q in queries if attribute in numbers[q]]
+        assert (number, left_out) == (len(both), 30 - len(both))
+        ones = [numbers[q][attribute] for q in both]
+        others = [values[q] for q in both]
+        if len(set(ones)) == 1:
+            assert found == [None, None, None]
+            continue
+        tests = stats.pearsonr, stats.spearmanr, stats.kendalltau
+        assert found == [close(test(ones, others).statistic) for test in tests]

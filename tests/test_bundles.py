@@ -154,7 +154,7 @@ def test_what_is_no_bundle(written: Path, bundle: Path, tmp_path: Path) -> None:
     wh.ingest_qrels("liked", tmp_path / "liked.txt", format="prefs")
     wh.ingest_run("liked", {"q": {"a": 2.0, "b": 1.0}}, name="first")
     wh.evaluate("liked", metrics="prefs_simp")
-    with expect_refusal("liked … preferences"):
+    with expect_refusal("PrefSimple … preferences … -m"):
         wh.export(tmp_path / "other", "liked")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "liked.txt"]
 

@@ -69,6 +69,13 @@ def everything(wh: Warehouse) -> None:
         for query in ("q1", "q2")
     ]
     wh.ingest_scores("tiny", nuggets, judge="gpt")
+    answered = [
+        {"query_id": "q1", "text": "a fact", "importance": "vital", "weight": 2, "part": "p"}
+        | {"assignment": "support", "sentence": 1, "doc_id": "a", "support": "partial_support"}
+    ]
+    wh.ingest_nuggets("tiny", answered)
+    wh.ingest_assignments("tiny", answered, name="one", judge="gpt")
+    wh.ingest_citations("tiny", answered, name="one", judge="gpt")
     gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))

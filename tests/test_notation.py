@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import oracles_answers
 import oracles_preferences
 import oracles_user_models
 import pytest
@@ -330,6 +331,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Share", "Surprisal", "Unseen"}
     without = twins_in(oracles_user_models) | twins_in(oracles_preferences)
+    without |= twins_in(oracles_answers)
     assert set(catalogue()) - followers == gains | others | shown | without
 
 

@@ -25,7 +25,7 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-OF = ("documents", "runs")
+OF = ("documents", "runs", "queries")
 OVER = ("intersection", "union")
 MEASURES = ("tau_b", "tau_ap", "tau_ap_b", "rbo_ext", "rbo_min", "rbo_residual")
 # The most documents compared in one statement; this bounds its memory.
@@ -40,7 +40,8 @@ class Agreement:
     rbo_min, rbo_residual, common, queries, undefined, only_one`: means over the queries that both
     runs have. `queries` has these measures query by query. For runs it is None, and the columns are
     `metric, other, tau_b, tau_ap, tau_ap_b, rbo_ext, runs, swapped_pairs, left_out`; between
-    datasets they are `metric, dataset, other`, and then the same.
+    datasets they are `metric, dataset, other`, and then the same. For queries the columns are
+    `attribute, run, metric, pearson, spearman, tau_b, queries, left_out`.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -66,14 +67,15 @@ def agree(
     check_word("kind of ranking", of, OF)
     rules = stored_metrics.stored_rules(con, protocol)
     names, asked = check_names("runs", runs), check_several("metrics", metrics)
-    if of == "runs":
+    if of != "documents":
         if depth is not None or over != "intersection":
             raise UsageError(
-                "depth and over: are for lists of documents; orders of runs are compared whole"
+                "depth and over: are for lists of documents; runs and queries are compared whole"
             )
     elif asked:
         raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
-    reads = replace(choice, named=(*names, *([] if against is None or of == "runs" else [against])))
+    base = [] if against is None or of != "documents" else [against]
+    reads = replace(choice, named=(*names, *base))
     with past.put(con, dataset, past.NOW, reads) as (datasets, _):
         named = run_choice.expanded(con, datasets[0], names, rest=bool(names) and not choice.is_all)
         if of == "runs":
@@ -82,11 +84,23 @@ def agree(
             found = of_runs(con, datasets, chosen, rules, runs=named, against=against, p=p)
             told = stored_metrics.computed_notes(datasets, made, rules)
             return replace(found, notes=(*found.notes, *told))
-        if len(datasets) > 1:
-            raise UsageError("documents are compared within one dataset; name one")
+        if of == "queries":
+            (dataset,) = _only(datasets)
+            chosen = stored_metrics.names(con, datasets, asked, rules)
+            made = stored_metrics.with_missing(con, datasets, chosen, rules)
+            found = of_queries(con, dataset, chosen, rules, runs=named, attribute=against)
+            told = stored_metrics.computed_notes(datasets, made, rules)
+            return replace(found, notes=(*found.notes, *told))
+        (dataset,) = _only(datasets)
         return of_documents(
-            con, datasets[0], named, rules, against=against, depth=depth, p=p, over=over
+            con, dataset, named, rules, against=against, depth=depth, p=p, over=over
         )
+
+
+def _only(datasets: Sequence[str]) -> Sequence[str]:
+    if len(datasets) > 1:
+        raise UsageError("documents and queries are compared within one dataset; name one")
+    return datasets
 
 
 def of_documents(
@@ -232,6 +246,48 @@ def of_runs(
         for dataset, metric, number in older
     )
     return Agreement(relation, (*_notes_of_runs(relation, by), *notes))
+
+
+def of_queries(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    metrics: Sequence[str],
+    protocol: Protocol,
+    *,
+    runs: Sequence[str] = (),
+    attribute: str | None = None,
+) -> Agreement:
+    """Correlate an attribute of the queries, or each one that is a number, with the runs' values.
+
+    That is how predictors of a query's performance are evaluated. Raises UsageError for wrong names.
+    """
+    rows = con.execute(render("statements/current_attributes"), {"dataset": dataset}).fetchall()
+    known = [str(name) for subject, name, _ in rows if subject == "query"]
+    if not known:
+        raise UsageError(
+            f"{dataset}: no attribute of queries; load a table with one number for each: "
+            f"{command('ingest attributes', dataset)} --of queries FILE"
+        )
+    if attribute is not None and attribute not in known:
+        hint = nearest(attribute, known) or f"; there are {listing(known)}"
+        raise UsageError(f"{attribute}: dataset {dataset} has no such attribute of queries{hint}")
+    chosen = [run.name for run in ranked_lists.current_runs(con, dataset, runs)]
+    asked = {
+        "dataset": dataset,
+        "protocol": protocol.name,
+        "metrics": stored_metrics.choose(con, dataset, metrics, protocol),
+        "attributes": known if attribute is None else [attribute],
+        "runs": chosen,
+    }
+    relation = database.keep(con, render("analyses/agree_predictors"), asked)
+    found = {row["attribute"] for row in database.records(relation)}
+    lacking = [name for name in asked["attributes"] if name not in found]
+    if not found:
+        raise UsageError(
+            f"{listing(lacking)}: no query with a value has one number of it, so nothing can be compared"
+        )
+    notes = (f"no numbers: {listing(lacking)}",) if lacking else ()
+    return Agreement(relation, notes)
 
 
 def _ranking(

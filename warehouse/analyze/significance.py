@@ -19,6 +19,7 @@ TESTS: Mapping[str, str] = {
     "wilcoxon": "Wilcoxon's signed rank test",
     "sign": "sign test",
     "randomisation": "Fisher's randomisation test",
+    "bootstrap": "paired bootstrap test",
     "tukey": "Tukey's HSD test, randomised",
     "tukey-anova": "Tukey's HSD test after two-way ANOVA",
 }
@@ -29,7 +30,7 @@ CORRECTIONS: Mapping[str, str] = {
     "none": "no correction",
 }
 # Tests that resample in SQL.
-RESAMPLED = ("randomisation", "tukey")
+RESAMPLED = ("randomisation", "bootstrap", "tukey")
 # Tests of all pairs of runs together: their p needs no correction.
 OVER_ALL_PAIRS = ("tukey", "tukey-anova")
 # Tests that SciPy has a part in.
@@ -68,16 +69,22 @@ def level(alpha: float) -> str:
     return f"{100 * (1 - alpha):.6g}%"
 
 
+def has_scipy() -> bool:
+    """Whether the extra "stats" is installed."""
+    try:
+        import scipy  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def check(test: str) -> None:
     """Refuse a test whose library is not installed."""
-    if test in _OF_SCIPY:
-        try:
-            import scipy  # noqa: F401
-        except ImportError:
-            raise UsageError(
-                f"{TESTS[test]} needs SciPy: {installation.adding('stats')}; the other tests need no "
-                f"extra: {listing(one for one in TESTS if one not in _OF_SCIPY)}"
-            ) from None
+    if test in _OF_SCIPY and not has_scipy():
+        raise UsageError(
+            f"{TESTS[test]} needs SciPy: {installation.adding('stats')}; the other tests need no "
+            f"extra: {listing(one for one in TESTS if one not in _OF_SCIPY)}"
+        )
 
 
 def wilcoxon(differences: Sequence[float]) -> tuple[float | None, float | None, float]:

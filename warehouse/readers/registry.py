@@ -9,6 +9,7 @@ from typing import Any
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
 from warehouse.readers import files, ir_datasets, part_folders
 from warehouse.readers.arrow import Arrow
+from warehouse.readers.candidates import Candidates
 from warehouse.readers.csv_tsv import BareTsv, Csv, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
 from warehouse.readers.formats import FileFormat, Format, Head, ObjectFormat
@@ -22,6 +23,7 @@ from warehouse.readers.prefs import Preferences
 from warehouse.readers.quepid import Quepid
 from warehouse.readers.ranx import Dict, NestedJson
 from warehouse.readers.records import Records
+from warehouse.readers.sampled import Sampled
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
 from warehouse.readers.wrapped_json import Mteb, RankEval
@@ -29,7 +31,7 @@ from warehouse.readers.wrapped_json import Mteb, RankEval
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
     Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), Mteb(), RankEval(), Matrix(), Npz(),
-    Quepid(), NestedJson(), BareTsv(), Preferences(), Text(),
+    Quepid(), Candidates(), NestedJson(), BareTsv(), Preferences(), Sampled(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [

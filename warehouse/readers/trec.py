@@ -23,6 +23,7 @@ from warehouse.readers.lines import (
     last_line,
 )
 from warehouse.readers.prefs import Preferences
+from warehouse.readers.sampled import Sampled
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -186,7 +187,8 @@ def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
         raise looks_like(
             "preferences", "preferences",
             f"say so: 'warehouse ingest qrels --format {Preferences.name}', or "
-            f"'warehouse score --qrels-format {Preferences.name}'",
+            f"'warehouse score --qrels-format {Preferences.name}'; if the fields are a query, an "
+            f"iteration, a document, its stratum and the relevance, the format is {Sampled.name}",
         )  # fmt: skip
     what = "a TREC run" if kind == "run" else "TREC qrels"
     return (

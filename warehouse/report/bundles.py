@@ -17,7 +17,7 @@ import duckdb
 
 from warehouse.analyze import datasets, stored_metrics
 from warehouse.config.settings import VERSION
-from warehouse.errors import InputError, UsageError, counted
+from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
@@ -36,6 +36,8 @@ _VERSION = 1
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:ranking-warehouse:bundle:1"
 _TRAINING, _ATTRIBUTES = "data/training.parquet", "data/attributes_of_{}.parquet"
+# What a bundle does not hold.
+_LACKS = {"preferences", "assignments", "citations"}
 DIFFERENCES = "bundle_difference"
 
 
@@ -87,8 +89,11 @@ def export(
     wanted = stored_metrics.names(con, [name], metrics, rules)
     shown = stored_metrics.choose(con, name, wanted, rules)
     work = plan([_metric(one) for one in shown], rules)
-    if "preferences" in work.needs:
-        raise UsageError(f"{name}: preferences are no part of a bundle; name metrics of judgments")
+    if lacks := sorted(work.needs & _LACKS):
+        those = [str(metric) for metric in work.queries if work.needs_of(metric) & _LACKS]
+        raise UsageError(
+            f"{listing(those)}: {listing(lacks)} are no part of a bundle; name the other metrics with -m"
+        )
     with new_version(target, lock_timeout) as part:
         (part / "data" / "runs").mkdir(parents=True)
         made = _write(con, part, name, work, with_data=with_data)

@@ -16,6 +16,7 @@ EXAMPLES = {
         "warehouse agree -d dl19 --against bm25",
         "warehouse agree bm25 tasb -d dl19 --depth 10 --over union --by-query -f csv",
         "warehouse agree -d dl19 --of runs -m nDCG@10 -m AP -m RR",
+        "warehouse agree bm25 -d dl19 --of queries --against length -m AP",
     )
 }
 
@@ -43,8 +44,9 @@ def agree(
         str,
         typer.Option(
             "--of",
-            metavar="documents|runs",
-            help="Compare the runs' lists of documents, or the orders in which metrics rank the runs.",
+            metavar="documents|runs|queries",
+            help="Compare the runs' lists of documents, the orders in which metrics rank the runs, or "
+            "attributes of the queries with the runs' values.",
         ),
     ] = "documents",
     metric: Annotated[
@@ -53,13 +55,14 @@ def agree(
             "--metric",
             "-m",
             autocompletion=completion.metrics,
-            help="With --of runs: a metric that ranks them; repeatable. Default: all that have values.",
+            help="With --of runs or queries: a metric; repeatable. Default: all that have values.",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", help="Compare all with this run, metric or dataset, instead of every two."
+            "--against",
+            help="Compare all with this run, metric, dataset or attribute, instead of every two.",
         ),
     ] = None,
     by_query: Annotated[
@@ -100,6 +103,9 @@ def agree(
     the second as the truth; tau_ap_b (Urbano and Marrero 2017) is the mean of both directions.
     rbo_ext is rank-biased overlap (Webber and others 2010), extrapolated. Whatever follows below
     the ends of the lists, it lies between rbo_min and rbo_min + rbo_residual.
+
+    With --of queries, an attribute of the queries is correlated with the values of each run
+    (Pearson's, Spearman's, tau-b), as predictors of query performance are evaluated.
 
     Lists of documents are in the order of the protocol, which has no ties, and need no judgments.
     With --over union, documents that a list lacks are tied below its end. In orders of runs, equal

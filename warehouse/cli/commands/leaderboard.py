@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import completion, lakes, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -28,6 +27,7 @@ EXAMPLES = {
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --top 3",
+        "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --together",
         "warehouse leaderboard -d dl19 --lake lake",
     )
 }
@@ -90,6 +90,13 @@ def leaderboard(
             "how often it is first; with several datasets its mean rank over them.",
         ),
     ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="With --ranks: ranks that hold for all runs together, by Tukey's test of all pairs.",
+        ),
+    ] = False,
     wins: Annotated[
         bool,
         typer.Option(
@@ -118,14 +125,7 @@ def leaderboard(
     label: options.Label = None,
     percent: options.Percent = False,
     places: options.LaidOutPlaces = None,
-    lake: Annotated[
-        str | None,
-        typer.Option(
-            "--lake",
-            metavar="URL",
-            help="Show what a team has pushed into this lake, not the database.",
-        ),
-    ] = None,
+    lake: lakes.Lake = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -146,24 +146,22 @@ def leaderboard(
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
     --ranks the queries are drawn anew with replacement, 2,000 times, and each time the runs are
     ranked by their means; equal means share the best rank, so several runs may be first. With --lake
-    the board is of all that was pushed into it, and shows stored values only.
+    the board is of all that was pushed into it, and shows stored values only; with --as-of version:N
+    it is the board after that push.
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
     from warehouse.metrics.protocols import is_imported
-    from warehouse.store.scratch_folders import scratch_folder
     from warehouse.warehouse import Warehouse
 
-    with contextlib.ExitStack() as stack:
-        if lake is not None:
-            db = stack.enter_context(scratch_folder()) / "lake.duckdb"
-            Warehouse(db).collect(lake)
-        wh = Warehouse(db, lock_timeout=lock_timeout)
+    with lakes.reading(db, lake, as_of) as (path, as_of):
+        wh = Warehouse(path, lock_timeout=lock_timeout)
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-            ranks=ranks, alpha=alpha, resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
+            ranks=ranks, together=together, alpha=alpha, resamples=resamples, seed=seed,
+            as_of=as_of, qrels=qrels,
             run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
             label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
