@@ -2226,9 +2226,9 @@ class Warehouse:
 
         It has the current values of the `metrics` (default: all that are stored), of all runs and
         queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
-        ir_metadata, the judgments and runs (unless `with_data` is false), and an in-toto statement of
-        the digests of all files. Raises UsageError if the folder is there, or if a metric needs more
-        than judgments and runs.
+        ir_metadata, the judgments, the runs and what else the metrics read (unless `with_data` is
+        false), and an in-toto statement of the digests of all files. Raises UsageError if the folder
+        is there, and for preferences.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
