@@ -42,6 +42,9 @@ STRIDE = 16
 def everything(wh: Warehouse) -> None:
     """Fill every table: with two rows, if it can, so that a change can also be of one among others."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0, "u": 2}, "q2": {"d": 1}})
+    wh.ingest_judgments(
+        "tiny", {"q1": {"a": 1, "b": 2}}, judge="gpt", kind="llm", model="gpt-4o", prompt="umbrela"
+    )
     sides = wh.path.with_name("sides.prefs")
     sides.write_text("q g s a 1\nq g s b 0\n")
     wh.ingest_qrels("sides", sides, format="prefs")
