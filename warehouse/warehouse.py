@@ -1154,7 +1154,8 @@ class Warehouse:
         dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
         their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
         Nemenyi's critical difference at `alpha`. The result has the table `wins`: `run, other, wins,
-        ties, losses`, in datasets. Source: Demšar 2006, Statistical comparisons of
+        ties, losses`, in datasets, and `diagram`, whose chart is the critical-difference diagram.
+        Source: Demšar 2006, Statistical comparisons of
         classifiers over multiple data sets.
 
         `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
@@ -2225,9 +2226,9 @@ class Warehouse:
 
         It has the current values of the `metrics` (default: all that are stored), of all runs and
         queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
-        ir_metadata, the judgments and runs (unless `with_data` is false), and an in-toto statement of
-        the digests of all files. Raises UsageError if the folder is there, or if a metric needs more
-        than judgments and runs.
+        ir_metadata, the judgments, the runs and what else the metrics read (unless `with_data` is
+        false), and an in-toto statement of the digests of all files. Raises UsageError if the folder
+        is there, and for preferences.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
