@@ -14,6 +14,7 @@ from shared_cases import CASES
 from warehouse.errors import WarehouseError
 from warehouse.evaluate import requirements
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.requirements import ASSESSED
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.catalogue import catalogue
 
@@ -68,7 +69,7 @@ def computable(protocol: str, *, pooled: bool) -> list[str]:
             lacks = requirements.lacking(work, False, {}, requirements.of_files())
         except WarehouseError:
             continue
-        if not lacks and (pooled or metric.grain == "query"):
+        if not lacks and not work.needs & ASSESSED and (pooled or metric.grain == "query"):
             found.append(name)
     return found
 

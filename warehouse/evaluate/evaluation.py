@@ -172,8 +172,9 @@ def _ahead(staging: Staging, work: _Work) -> Outcome:
             return looked
         if work.division is not None:
             lacking = {metric for _, _, metric, _ in looked.details}
-            due = [metric for job in possible if job.whole for metric in job.work.queries]
-            work.division.check([metric for metric in due if str(metric) in lacking])
+            for job in possible:
+                if job.whole:
+                    work.division.check(job.work, lacking)
         found.left_out = looked.left_out
         up_to_date = looked.up_to_date - work.stored_of(asked)
         windows, done = _windows(asked, looked), Outcome()

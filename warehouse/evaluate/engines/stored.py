@@ -16,11 +16,13 @@ from typing import Any
 
 import duckdb
 
+from warehouse.errors import UsageError, listing, option
 from warehouse.evaluate import engine, stored_hits
 from warehouse.evaluate.ahead import BATCH_COPIED, Ahead
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.engines import Engine, driver, queries, tasks
 from warehouse.evaluate.plan import Plan
+from warehouse.evaluate.requirements import ASSESSED
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics.notation import Metric
 from warehouse.sql_text.templates import render
@@ -44,9 +46,16 @@ class Division:
     num_buckets: int = 0
     folder: Path | None = None
 
-    def check(self, metrics: Collection[Metric]) -> None:
-        """Refuse metrics that cannot be computed in parts."""
+    def check(self, work: Plan, names: Collection[str]) -> None:
+        """Refuse the metrics of these names that cannot be computed in parts."""
+        metrics = [metric for metric in work.queries if str(metric) in names]
         tasks.check_metrics(metrics)
+        assessed = [str(metric) for metric in metrics if work.needs_of(metric) & ASSESSED]
+        if assessed:
+            raise UsageError(
+                f"{listing(assessed)}: reads what judges said of answers, which tasks elsewhere do not "
+                f"have; leave out {option('engine', None)}, or the metric"
+            )
         if self.num_buckets:
             queries.check(metrics)
 
