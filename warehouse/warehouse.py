@@ -1154,7 +1154,8 @@ class Warehouse:
         dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
         their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
         Nemenyi's critical difference at `alpha`. The result has the table `wins`: `run, other, wins,
-        ties, losses`, in datasets. Source: Demšar 2006, Statistical comparisons of
+        ties, losses`, in datasets, and `diagram`, whose chart is the critical-difference diagram.
+        Source: Demšar 2006, Statistical comparisons of
         classifiers over multiple data sets.
 
         `ci` and `ties` work on one dataset, and with `ranks` not on a slice.

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from warehouse.analyze import significance
+from warehouse.analyze.board import Board
 from warehouse.analyze.curves import Trace
 from warehouse.analyze.discrimination import Discrimination
 from warehouse.analyze.history import Timeline
@@ -308,6 +311,87 @@ def significance_levels(found: Discrimination) -> Spec:
     return _spec(
         f"Discriminative power: {label(found.dataset, 40)}", told, _WIDTH - 80, _HEIGHT, layers
     )
+
+
+def critical_difference(board: Board) -> Spec:
+    """Return the critical-difference diagram of mean ranks over datasets (Demšar 2006).
+
+    Runs or systems that a bar joins cannot be told apart. Raises UsageError if the board has no
+    critical difference, as without ranks, or if no two of them differ.
+    """
+    if board.critical is None:
+        raise UsageError(
+            "the diagram is of mean ranks over several datasets that differ: use ranks"
+        )
+    names = "run" if "run" in board.relation.columns else "system"
+    rows = board.relation.project(f"{names}, mean_rank").fetchall()
+    rows.sort(key=lambda row: row[1])
+    ranks = [rank for _, rank in rows]
+    bars = significance.within(ranks, board.critical)
+    last = max(len(rows), math.ceil(ranks[-1]))
+    half = (len(rows) + 1) // 2
+    first_level = 0.9 + 0.4 * len(bars)
+    marks = []
+    for place, (name, rank) in enumerate(rows):
+        is_left = place < half
+        level = first_level + 0.7 * (place if is_left else len(rows) - 1 - place)
+        marks.append(
+            {
+                "run": text(name), "label": f"{label(name)} ({rank:.2f})", "x": rank, "y": level,
+                "top": 0, "end": 1 if is_left else last, "is_left": is_left,
+            }
+        )  # fmt: skip
+    deepest = max(mark["y"] for mark in marks) + 0.3
+    x = {
+        "field": "x", "type": "quantitative", "title": "mean rank",
+        "scale": {"domain": (1, last), "nice": False, "zero": False},
+        "axis": {"orient": "top", "tickMinStep": 1, "grid": False},
+    }  # fmt: skip
+    y = {
+        "field": "y", "type": "quantitative", "axis": None,
+        "scale": {"domain": (deepest, 0), "nice": False},
+    }  # fmt: skip
+    thin = {"type": "rule", "color": "#888888", "strokeWidth": 1}
+    tip = [{"field": "run", "type": "nominal"}]
+    joined = [
+        {"x": ranks[low] - 0.02, "end": ranks[high] + 0.02, "y": 0.5 + 0.4 * number}
+        for number, (low, high) in enumerate(bars)
+    ]
+    layers: list[Spec] = [
+        {
+            "name": "stems",
+            "data": {"values": marks},
+            "mark": thin,
+            "encoding": {"x": x, "y": y | {"field": "top"}, "y2": {"field": "y"}},
+        },
+        {
+            "name": "arms",
+            "data": {"values": marks},
+            "mark": thin,
+            "encoding": {"x": x, "x2": {"field": "end"}, "y": y, "tooltip": tip},
+        },
+        {
+            "name": "alike",
+            "data": {"values": joined},
+            "mark": {"type": "rule", "color": _PLUS, "strokeWidth": 4, "strokeCap": "round"},
+            "encoding": {"x": x, "x2": {"field": "end"}, "y": y},
+        },
+    ]
+    for side, at, align in (("left", -6, "right"), ("right", {"expr": "width + 6"}, "left")):
+        layers.append(
+            {
+                "name": f"names-{side}",
+                "data": {"values": [mark for mark in marks if mark["is_left"] == (side == "left")]},
+                "mark": {"type": "text", "align": align, "baseline": "middle", "fontSize": _SIZE},
+                "encoding": {"x": {"value": at}, "y": y, "text": {"field": "label"}},
+            }
+        )
+    told = (
+        f"{counted(len(rows), names)} in {counted(len(board.datasets), 'dataset')}; critical difference "
+        f"{board.critical:.2f} (Nemenyi, alpha {board.alpha:g}); a bar joins what cannot be told apart"
+    )
+    height = int(26 * deepest)
+    return _spec("Mean ranks over datasets", told, _WIDTH - 120, height, layers)
 
 
 def bars() -> Spec:

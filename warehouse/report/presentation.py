@@ -102,8 +102,24 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     return Result(
         relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
         caption=(caption, f"{datasets}-board"), details=found, places=how.digits,
-        tables={} if found.wins is None else {"wins": Result(found.wins, notes)},
+        tables=_across(board, notes),
     )  # fmt: skip
+
+
+def _across(board: Board, notes: Sequence[str]) -> dict[str, Result | None]:
+    """Return the tables of a board of mean ranks over datasets: wins, and what the diagram shows."""
+    if board.wins is None:
+        return {}
+
+    def chart() -> Spec:
+        from warehouse.report import charts
+
+        return charts.critical_difference(board)
+
+    return {
+        "wins": Result(board.wins, notes),
+        "diagram": Result(board.relation, notes, chart=chart, details=board),
+    }
 
 
 def _answered(board: duckdb.DuckDBPyRelation) -> tuple[list[str], list[str]]:

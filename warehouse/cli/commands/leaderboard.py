@@ -117,7 +117,14 @@ def leaderboard(
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; with --ranks over several "
+            "datasets svg, png or pdf for the critical-difference diagram (with -o).",
+            ["svg", "png", "pdf"],
+        ),
+    ] = "table",
     out: options.Output = None,
     wide: options.Wide = False,
     names: options.Names = False,
@@ -153,6 +160,7 @@ def leaderboard(
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
     from warehouse.metrics.protocols import is_imported
+    from warehouse.report import pictures
     from warehouse.warehouse import Warehouse
 
     with lakes.reading(db, lake, as_of) as (path, as_of):
@@ -167,7 +175,12 @@ def leaderboard(
         )  # fmt: skip
         if wins and not (ranks and len(board.datasets) > 1):
             raise UsageError("--wins: goes with --ranks and several datasets")
-        output.show(board.wins if wins else board, format, out, wide=wide)
+        shown_board = board.wins if wins else board
+        if format in pictures.FORMATS:
+            if "diagram" not in board.tables:
+                raise UsageError(f"-f {format}: the diagram is of --ranks over several datasets")
+            shown_board = board.diagram
+        output.show(shown_board, format, out, wide=wide)
         if names:
             output.say_names(board)
     if lake is not None or is_imported(protocol):
