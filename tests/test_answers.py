@@ -224,8 +224,8 @@ def test_other_assignments_make_the_values_of_their_run_stale(wh: Warehouse) -> 
     assert verified.is_good
     assert verified.num_verified == 3
     # a list that is cut has the answer of the whole: no document is worth anything
-    steps = wh.explain("tiny", "one", "NuggetScore(judge=j)", "q1").fetchall()
-    assert {row[4] for row in steps} == {pytest.approx(0.7)}
+    steps = wh.explain("tiny", "one", "q1", "NuggetScore(judge=j)")
+    assert [row.value_so_far for row in steps][::2] == [pytest.approx(0.7)]
     # other nuggets: what was assigned no longer counts
     lines[0]["nuggets"][0]["importance"] = lines[2]["nuggets"][0]["importance"] = "okay"
     with pytest.raises(ConflictError, match="other nuggets already"):
@@ -248,7 +248,8 @@ WRONG: list[tuple[str, object, str]] = [
     ("nuggets", [{"text": "a", "importance": "vital"}], "row 1: there is no query"),
     ("nuggets", [{"qid": "q1", "text": "a"}], "neither importance nor weight"),
     ("nuggets", [NUGGET | {"weight": -1}], "not a number above 0: -1"),
-    ("nuggets", [NUGGET, NUGGET | {"importance": "okay"}], "two nuggets of the same text"),
+    ("nuggets", [NUGGET, NUGGET | {"importance": "okay"}], "with other content too"),
+    ("nuggets", [NUGGET | {"nugget_id": x} for x in "xy"], "two nuggets of the same text"),
     ("nuggets", [{"qid": "q1", "nuggets": {"a": 1}}], "neither importance nor weight"),
     ("assignments", [{"qid": "q1", "text": "a", "assignment": "support"}], "name the run"),
     ("assignments", [{"run": "three", "qid": "q1", "text": "a", "assignment": "support"}], "three"),
@@ -293,3 +294,25 @@ def test_metrics_that_nothing_was_loaded_for_are_refused(wh: Warehouse) -> None:
         wh.evaluate("tiny", metrics="NuggetScore")
     with expect_refusal("did you mean ann?"):
         wh.evaluate("tiny", metrics="NuggetScore(judge=anne)")
+
+
+@pytest.mark.slow
+def test_a_gate_checks_answers_that_were_assessed_again(
+    wh: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "warehouse.toml").write_text(
+        'database = "warehouse.duckdb"\n[datasets.tiny]\nqrels = "qrels.txt"\n[[gates]]\n'
+        'dataset = "tiny"\nmetric = "NuggetScore(judge=j)"\nagainst = "one"\nmax_drop = 0.1\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    rows = [NUGGET | {"run": run, "assignment": "support"} for run in RUNS]
+    wh.ingest_nuggets("tiny", rows)
+    wh.ingest_assignments("tiny", rows, judge="j")
+    wh.evaluate("tiny", metrics="NuggetScore(judge=j)")
+    assert {row.verdict for row in wh.check(new=True)} <= {"first", "good"}
+    assert wh.check(new=True).fetchall() == []
+    rows[-1]["assignment"] = "partial_support"
+    wh.ingest_assignments("tiny", rows, judge="j", replace=True)
+    wh.evaluate("tiny")
+    (row,) = wh.check(new=True)
+    assert (row.run, row.value, row.verdict) == ("silent", 0.5, "regressed")

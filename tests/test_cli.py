@@ -76,6 +76,8 @@ MODULES = application.modules()
 EXAMPLES = application.examples()
 COMMANDS = dict(leaves(typer.main.get_command(application.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
+# They need a lake that was pushed into.
+LAKE = ("lake optimize", "lake versions")
 # The quick run has the first of each command, but not of one that waits for MLflow.
 RUN_EXAMPLES = [
     pytest.param(
@@ -84,7 +86,7 @@ RUN_EXAMPLES = [
             *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
             *([pytest.mark.long] if line in EXAMPLES[name][2::2] else []),
             *([needs_spark] if "spark" in line else []),
-            *([needs_lake] if "--lake" in line or name == "lake optimize" else []),
+            *([needs_lake] if "--lake" in line or name in LAKE else []),
         ],
     )
     for name, line in ALL_EXAMPLES
@@ -262,7 +264,7 @@ def test_every_example_runs_as_printed(
         (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
         monkeypatch.chdir(folder)
         Warehouse(folder / "warehouse.duckdb").check(new=True)
-    if ("--lake" in line and name != "push") or name == "lake optimize":
+    if ("--lake" in line and name != "push") or name in LAKE:
         Warehouse(folder / "warehouse.duckdb").push(folder / "lake")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')

@@ -91,6 +91,7 @@ def test_orders_by_hand(tiny: Warehouse) -> None:
             tiny.holes("tiny", order=order, **asked)
 
 
+@pytest.mark.slow
 def test_orders_as_rbp_eval_has_them(wh: Warehouse, tmp_path: Path) -> None:
     """minmaxerr judges the same documents in the same order, minavgerr those of the same weights."""
     minavgerr = pytest.importorskip("rbp_eval.cli.minavgerr")

@@ -2226,9 +2226,9 @@ class Warehouse:
 
         It has the current values of the `metrics` (default: all that are stored), of all runs and
         queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
-        ir_metadata, the judgments and runs (unless `with_data` is false), and an in-toto statement of
-        the digests of all files. Raises UsageError if the folder is there, or if a metric needs more
-        than judgments and runs.
+        ir_metadata, the judgments, the runs and what else the metrics read (unless `with_data` is
+        false), and an in-toto statement of the digests of all files. Raises UsageError if the folder
+        is there, and for preferences.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -2259,14 +2259,19 @@ class Warehouse:
         """
         return shared_lake.push(self.file, os.fspath(lake))
 
-    def collect(self, lake: str | os.PathLike[str]) -> replica.Published:
+    def collect(
+        self, lake: str | os.PathLike[str], *, version: int | None = None
+    ) -> replica.Published:
         """Make this file of what was pushed into a lake.
 
         The file is a replica, with runs and values and without predictions and judgments; it must
-        be new, or from an earlier collect, which is replaced. Needs the extra "lake". Raises
-        UsageError and DatabaseError.
+        be new, or from an earlier collect, which is replaced. `version` is that of the lake: each
+        push is one, the first is 0, and None is the newest. Needs the extra "lake". Raises
+        UsageError, as for a version that does not exist, and DatabaseError.
         """
-        return shared_lake.collect(os.fspath(lake), self.path, lock_timeout=self.file.lock_timeout)
+        return shared_lake.collect(
+            os.fspath(lake), self.path, version=version, lock_timeout=self.file.lock_timeout
+        )
 
     def publish_parquet(
         self, folder: str | os.PathLike[str], *, with_text: bool = False

@@ -137,7 +137,11 @@ def corrected(
             f"fewer than {_FEW} queries of {by}: the intervals, of a normal approximation, are too "
             "narrow"
         )
-    lacking = _lacking(con, named)
+    lacking, other_queries = _lacking(con, named)
+    if other_queries:
+        notes.append(
+            f"left out: {counted(other_queries, 'query')} of {by} that {judge} has not judged"
+        )
     if lacking:
         notes.append(
             f"in their common queries, {by} has not judged {counted(lacking, 'document')} that {judge} "
@@ -201,13 +205,10 @@ def _metrics(
     return [one for one in found if one.aggregate == "mean" and one.direction != "none"]
 
 
-def _lacking(con: duckdb.DuckDBPyConnection, named: Sequence[JudgeVersion]) -> int:
-    """Return how many documents the second judge lacks in the queries that both judged."""
+def _lacking(con: duckdb.DuckDBPyConnection, named: Sequence[JudgeVersion]) -> tuple[int, int]:
+    """Return how many documents of common queries the second judge lacks, and its own queries."""
     judge, by = named
-    ((number,),) = con.execute(
-        "select count(*) from (from judgment where qrels_id = $judge and relevance >= 0) "
-        "semi join (from judgment where qrels_id = $by and relevance >= 0) using (query_id) "
-        "anti join (from judgment where qrels_id = $by and relevance >= 0) using (query_id, doc_id)",
-        {"judge": judge.qrels_id, "by": by.qrels_id},
+    rows = con.execute(
+        render("analyses/judge_lacks"), {"judge": judge.qrels_id, "by": by.qrels_id}
     ).fetchall()
-    return int(number)
+    return int(rows[0][0]), int(rows[0][1])

@@ -23,6 +23,7 @@ from warehouse.errors import (
     none_yet,
     option,
 )
+from warehouse.evaluate import requirements
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metrics, known_metric
@@ -280,6 +281,7 @@ def check_metrics(
             against=against,
             grouped_by=group,
             lost=LOST,
+            assessed=requirements.assessed_metrics(metrics),
             widths=_widths(metrics, protocol) if limits.sequential else None,
         ),
         {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -11,7 +11,8 @@ import duckdb
 from warehouse.errors import command, listing, nearest, option
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
-from warehouse.metrics.notation import Metric
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, known_metric
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
@@ -67,6 +68,16 @@ def assessed(work: Plan) -> list[tuple[str, str, str | None]]:
         for metric in work.queries
         for kind in sorted(work.needs_of(metric) & ASSESSED)
     ]
+
+
+def assessed_metrics(names: Iterable[str]) -> list[str]:
+    """Return those of some stored names whose metrics read assessments of answers.
+
+    >>> assessed_metrics(["AP", "NuggetScore(judge=ann)", "of another program"])
+    ['NuggetScore(judge=ann)']
+    """
+    metrics = [metric for name in names if (metric := known_metric(name)) is not None]
+    return [name for name, *_ in assessed(plan(metrics, protocols.get(protocols.DEFAULT)))]
 
 
 def assessed_at(con: duckdb.DuckDBPyConnection, work: Plan) -> dict[tuple[int, str], dt.datetime]:

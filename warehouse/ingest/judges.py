@@ -76,6 +76,11 @@ def stage_judgments(
         _check_judge(judge)
     mapping = dict(columns or {})
     if by is not None:
+        if "iteration" in mapping:
+            raise UsageError(
+                f"{option('by', by)}: names the judges, so there is no other iteration: leave out "
+                f"{option('column', ('iteration', mapping['iteration']))}"
+            )
         mapping["iteration"] = by
     staged = readers.stage(
         con, source, "qrels" if by is None else "iterations",

@@ -22,6 +22,7 @@ from warehouse.analyze.regressions import Comparison, Limits
 from warehouse.config import project
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, WarehouseError, no_such_run, none_yet
+from warehouse.evaluate import requirements
 from warehouse.metrics import protocols
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -90,7 +91,11 @@ def find(
     found: list[tuple[int, Due]] = []
     for gate in gates:
         rows = con.execute(
-            render("statements/gate_runs", grouped_by=gate.group),
+            render(
+                "statements/gate_runs",
+                grouped_by=gate.group,
+                assessed=requirements.assessed_metrics([gate.metric]),
+            ),
             {
                 "dataset": gate.dataset,
                 "metric": gate.metric,

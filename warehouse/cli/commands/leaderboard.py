@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import completion, lakes, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -133,14 +132,7 @@ def leaderboard(
     label: options.Label = None,
     percent: options.Percent = False,
     places: options.LaidOutPlaces = None,
-    lake: Annotated[
-        str | None,
-        typer.Option(
-            "--lake",
-            metavar="URL",
-            help="Show what a team has pushed into this lake, not the database.",
-        ),
-    ] = None,
+    lake: lakes.Lake = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -161,21 +153,18 @@ def leaderboard(
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
     --ranks the queries are drawn anew with replacement, 2,000 times, and each time the runs are
     ranked by their means; equal means share the best rank, so several runs may be first. With --lake
-    the board is of all that was pushed into it, and shows stored values only.
+    the board is of all that was pushed into it, and shows stored values only; with --as-of version:N
+    it is the board after that push.
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
     from warehouse.metrics.protocols import is_imported
     from warehouse.report import pictures
-    from warehouse.store.scratch_folders import scratch_folder
     from warehouse.warehouse import Warehouse
 
-    with contextlib.ExitStack() as stack:
-        if lake is not None:
-            db = stack.enter_context(scratch_folder()) / "lake.duckdb"
-            Warehouse(db).collect(lake)
-        wh = Warehouse(db, lock_timeout=lock_timeout)
+    with lakes.reading(db, lake, as_of) as (path, as_of):
+        wh = Warehouse(path, lock_timeout=lock_timeout)
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,

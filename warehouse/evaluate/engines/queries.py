@@ -28,12 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BUCKETS = 32
-# The columns of a row between the two kinds of tasks. A row without a run makes sure that its bucket
-# is there; a note is about a run, and its bucket is none of those that are scored.
-COLUMNS = (
-    "bucket int, run int, is_turned boolean, position long, query_id string, doc_id string, "
-    "score double, note binary"
-)
+# The columns of a row between the two kinds of tasks. It has some predictions of a bucket, packed, so
+# that what carries it handles few rows; none, to make sure that the bucket is there; or a note about a
+# run, whose bucket is none of those that are scored.
+COLUMNS = "bucket int, packed binary"
 
 
 BY = ("run", "query")
@@ -79,22 +77,46 @@ def read(work: Work, part: RunFiles) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the runs of a part, and a note about each run."""
     if part.first == 0:
         for number in range(work.num_buckets):
-            yield _batch(bucket=number)
+            yield _batch(number)
     for place, (name, source) in enumerate(zip(part.names, part.sources, strict=True), part.first):
         try:
             yield from _read(work, place, name, source)
         except WarehouseError as error:
-            yield _batch(bucket=work.num_buckets, note=pickle.dumps((place, name, error)))
+            yield _batch(work.num_buckets, pickle.dumps((place, name, error)))
 
 
-def _batch(**values: object) -> pa.RecordBatch:
+def _batch(bucket: int, packed: bytes | None = None) -> pa.RecordBatch:
     import pyarrow as pa
 
-    types = {"int": pa.int32(), "long": pa.int64(), "string": pa.string(), "double": pa.float64()}
-    types |= {"boolean": pa.bool_(), "binary": pa.binary()}
-    columns = (column.split() for column in COLUMNS.split(", "))
-    schema = pa.schema([(name, types[kind]) for name, kind in columns])
-    return pa.RecordBatch.from_pylist([values], schema=schema)
+    schema = pa.schema([("bucket", pa.int32()), ("packed", pa.binary())])
+    return pa.RecordBatch.from_arrays([[bucket], [packed]], schema=schema)
+
+
+def _packed(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each bucket as one row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ordered = rows.take(pc.sort_indices(rows, sort_keys=[("bucket", "ascending")]))
+    numbers = ordered.column("bucket")
+    kept = ordered.drop_columns(["bucket"])
+    first = 0
+    for ends in pc.value_counts(numbers):
+        count = ends["counts"].as_py()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, kept.schema) as stream:
+            stream.write_batch(kept.slice(first, count))
+        yield _batch(ends["values"].as_py(), sink.getvalue().to_pybytes())
+        first += count
+
+
+def unpacked(rows: pa.Table) -> pa.Table | None:
+    """Return the predictions of the rows of a bucket, None if there are none."""
+    import pyarrow as pa
+
+    packed = [value.as_buffer() for value in rows.column("packed") if value.is_valid]
+    tables = [pa.ipc.open_stream(buffer).read_all() for buffer in packed]
+    return pa.concat_tables(tables) if tables else None
 
 
 def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.RecordBatch]:
@@ -113,10 +135,9 @@ def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.Reco
                 ids = con.execute("select query_id from staged_ranking").fetchall()
                 make_buckets(con, [query_id for (query_id,) in ids], work.num_buckets)
                 rows: Any = con.sql(render("statements/bucket_rows", run=place, is_turned=turned))
-                schema = _batch().schema
                 for some in rows.to_arrow_reader(200_000):
-                    yield some.cast(schema)
-                yield _batch(bucket=work.num_buckets, note=pickle.dumps((place, name, staged)))
+                    yield from _packed(some)
+                yield _batch(work.num_buckets, pickle.dumps((place, name, staged)))
     finally:
         con.close()
 
@@ -139,6 +160,14 @@ def judged_rows(con: duckdb.DuckDBPyConnection, work: Task, bucket: int) -> str:
         {"judged": judged},
     )
     return "bucket_qrels"
+
+
+def _no_rows() -> pa.Table:
+    import pyarrow as pa
+
+    types = {"run": pa.int32(), "is_turned": pa.bool_(), "position": pa.int64()}
+    types |= {"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()}
+    return pa.schema(types).empty_table()
 
 
 def read_all(work: Work, part: RunFiles) -> pa.Table:
@@ -175,22 +204,26 @@ def _refuse(con: duckdb.DuckDBPyConnection, table: Named) -> list[Note]:
     ]
 
 
-def score(work: Work, bucket: Bucket, table: Named | None = None) -> Reply:
+def score(work: Work, bucket: Bucket) -> Reply:
     """Score the lists of a bucket; a run that answers none of its queries gets their values too."""
-    import pyarrow as pa
 
     if bucket.number == work.num_buckets:
-        return Reply(notes=[pickle.loads(n.as_py()) for n in bucket.rows.column("note")])
+        return Reply(notes=[pickle.loads(n.as_py()) for n in bucket.rows.column("packed")])
+    return score_rows(work, bucket.number, unpacked(bucket.rows))
+
+
+def score_rows(work: Work, number: int, rows: pa.Table | None, table: Named | None = None) -> Reply:
+    """Score the lists of a bucket, given as rows `run, is_turned, position, query_id, doc_id, score`."""
+    import pyarrow as pa
+
     reply = Reply()
     plan = work.plan
     values, lists = [], []
     with work.connected() as con:
-        con.register("given", bucket.rows)
-        con.execute("create temp table bucket_row as from given where run is not null")
-        con.unregister("given")
-        truth = replace(work.truth, rows=judged_rows(con, work, bucket.number))
-        rows = con.execute("select distinct run from bucket_row where is_turned").fetchall()
-        turned = sorted(run for (run,) in rows)
+        con.register("bucket_row", _no_rows() if rows is None else rows)
+        truth = replace(work.truth, rows=judged_rows(con, work, number))
+        found = con.execute("select distinct run from bucket_row where is_turned").fetchall()
+        turned = sorted(run for (run,) in found)
         others = sorted({*range(work.num_runs)} - {*turned})
         for is_turned, runs in ((False, others), (True, turned)):
             if not runs:

@@ -156,11 +156,12 @@ def score(work: Work, table: str, names: tuple[str, ...], number: int, rows: pa.
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    rows = rows.filter(pc.is_valid(rows.column(_RUN)))
     places = pc.index_in(rows.column(_RUN), value_set=pa.array(names, pa.string()))
     rows = rows.set_column(rows.schema.get_field_index(_RUN), _RUN, places)
     turned = pa.scalar(work.reading.lower_is_better)
     rows = rows.append_column("is_turned", pa.repeat(turned, len(rows)))
-    return queries.score(work, queries.Bucket(number, rows), queries.Named(table, names))
+    return queries.score_rows(work, number, rows, queries.Named(table, names))
 
 
 def _name(source: Any) -> str:

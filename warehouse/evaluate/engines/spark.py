@@ -105,6 +105,8 @@ class Spark:
         settings = {
             "spark.sql.adaptive.coalescePartitions.enabled": "false",
             "spark.sql.shuffle.partitions": str(num_buckets),
+            # the predictions of a bucket may be more than 2 GB
+            "spark.sql.execution.arrow.useLargeVarTypes": "true",
         }
         before = {name: conf.get(name, None) for name in settings}
         try:
