@@ -273,6 +273,11 @@ def test_the_report_on_the_demo(dl19: Warehouse) -> None:
         assert row.detectable == pytest.approx(effect * deviation, rel=1e-5)
         needed = solve(effect_size=0.05 / deviation, alpha=0.05, power=0.8)
         assert row.queries_needed == np.ceil(needed)
+        # nine runs: Cohen's f is the difference by the deviation of the error and by sqrt(2 * 9)
+        total = power.FTestAnovaPower().solve_power(
+            effect_size=0.05 / deviation / 3, alpha=0.05, power=0.8, k_groups=9
+        )
+        assert row.anova_needed == np.ceil(total / 9)
     markdown = found.to_markdown()
     assert [line for line in markdown.splitlines() if line.startswith("## ")] == [
         f"## {collection.SECTIONS[name]}" for name in found.sections

@@ -232,6 +232,18 @@ def test_the_analysis_of_variance_is_statsmodels(dl19: Warehouse) -> None:
     assert f"squared error {fitted.mse_resid:.5g}, 168 degrees of freedom; F = {ratio:.4g}," in told
 
 
+def test_with_many_queries_a_test_of_the_median_says_so(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "many.duckdb")
+    for dataset, number in (("many", 200), ("few", 199)):
+        wh.ingest_qrels(dataset, {f"q{n}": {"a": 1} for n in range(number)})
+        for name, score in (("first", 2.0), ("second", 0.0)):
+            one = {"a": score, "b": 1.0}
+            wh.ingest_run(dataset, {f"q{n}": one for n in range(number)}, name=name)
+    for dataset, test, said in (("many", "sign", 1), ("many", "t", 0), ("few", "sign", 0)):
+        notes = wh.compare(dataset, metrics="RR", test=test, judged=False).notes
+        assert sum("about the median" in note for note in notes) == said
+
+
 @pytest.mark.slow
 def test_the_posterior_is_student_s_t(dl19: Warehouse) -> None:
     """With a flat prior, the posterior is SciPy's t about the mean, as wide as its standard error.

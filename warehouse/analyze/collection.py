@@ -17,6 +17,7 @@ from warehouse.analyze import (
     resampling,
     reusability,
     run_choice,
+    significance,
     stored_metrics,
 )
 from warehouse.analyze.compare import How
@@ -276,6 +277,7 @@ def _put_resolution(
             )  # fmt: skip
             for column, cell in zip(ranked.values(), row, strict=True):
                 column.append(cell)
+    given = {**ranked, "metrics": of.names, "anova_needed": _for_anova(con, of, how, difference)}
     tested = _kept(con, "collection_variance", variances="variance", difference=difference)
     power = render(
         "analyses/power", tested=ident(tested.alias), alpha=how.alpha, power=compare.POWER
@@ -283,12 +285,28 @@ def _put_resolution(
     made.put(
         "resolution",
         _kept(
-            con, "collection_resolution", {**ranked, "metrics": of.names},
+            con, "collection_resolution", given,
             tested=ident(tested.alias), power=power,
         ),
         f"ranks in the middle {1 - how.alpha:.0%} of {how.resamples:,} resamples of the queries (seed "
         f"{how.seed})",
     )  # fmt: skip
+
+
+def _for_anova(
+    con: duckdb.DuckDBPyConnection, of: _Subject, how: How, difference: float
+) -> list[int | None]:
+    """Return, by metric, how many queries find by an analysis of variance that the runs differ."""
+    needed: list[int | None] = [None] * len(of.names)
+    if significance.has_scipy():
+        for metric, variance in con.execute(
+            "select metric_number, any_value(mean_square) from variance group by metric_number"
+        ).fetchall():
+            if variance:
+                needed[metric] = significance.anova_queries(
+                    len(of.runs), difference, variance, how.alpha, compare.POWER
+                )
+    return needed
 
 
 def _put_condensed(con: duckdb.DuckDBPyConnection, of: _Subject, made: _Report) -> None:

@@ -29,7 +29,7 @@ from warehouse.analyze.compare import (
 )
 from warehouse.analyze.compare import compare as compare_pairs
 from warehouse.analyze.run_choice import Choice
-from warehouse.errors import UsageError, check_names, counted, listing
+from warehouse.errors import UsageError, check_names, counted, listing, option
 from warehouse.evaluate import candidates, scope, stored_hits, what_if
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.what_if import Values
@@ -40,6 +40,8 @@ from warehouse.store.file import WarehouseFile
 
 # The most pairs that are noted one by one.
 _TOLD = 6
+# From so many queries on, what a test is about weighs more than its power.
+_MANY = 200
 
 
 def letter(number: int) -> str:
@@ -422,6 +424,11 @@ def _notes(
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
         notes.append(f"{of} exact: every choice of signs was tried")
     notes += _unresolved(found, rows, how)
+    if how.test in ("wilcoxon", "sign") and max(row["queries"] for row in rows) >= _MANY:
+        notes.append(
+            f"{significance.TESTS[how.test]} is about the median: with so many queries it finds "
+            f"differences that the means do not have (Urbano and others 2019): {option('test', 't')}"
+        )
     if how.power:
         notes.append(how.power_in_words)
     if how.rope is not None:

@@ -29,7 +29,7 @@ _UNNEEDED: Mapping[str, Sequence[str]] = {
     "uniques": ("groups",),
 }
 # Columns that a narrow screen lacks first.
-_SPARE: Mapping[str, Sequence[str]] = {"resolution": ("settled",)}
+_SPARE: Mapping[str, Sequence[str]] = {"resolution": ("settled", "anova_needed")}
 
 
 def _short(value: float | None) -> str:
@@ -80,7 +80,7 @@ class Section:
 
 def sections(found: Collection, difference: float) -> list[Section]:
     """Return the sections in their order."""
-    titles = {**_TITLES, "queries_needed": f"for {difference:g}"}
+    titles = {**_TITLES, "queries_needed": f"for {difference:g}", "anova_needed": "by ANOVA"}
     by_run = {"uniques": ("left_out",)} if found.by == "run" else {}
     return [
         Section(

@@ -14,7 +14,7 @@ SECTION, PLACE = "Compare", 8
 EXAMPLES = {
     "reusability": (
         "warehouse reusability -d dl19 -m nDCG@10 --depth 10",
-        "warehouse reusability -d dl19 -m nDCG@10 -m AP --by system --show boards -f csv",
+        "warehouse reusability -d dl19 -m nDCG@10 -m AP --depth 20 --show boards -f csv",
     )
 }
 
