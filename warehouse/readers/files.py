@@ -118,7 +118,12 @@ class TextTraits:
         """Find byte order marks behind line ends and marks, also over the edge of blocks."""
         edge = self._tail + block[:_INNER]
         for part in (edge, block):
-            if BOM in part and any(before + BOM in part for before in (b"\n", b"\r", BOM)):
+            # a single byte is found many times as fast, and most texts have none that begins a mark
+            if (
+                BOM[:1] in part
+                and BOM in part
+                and any(before + BOM in part for before in (b"\n", b"\r", BOM))
+            ):
                 self._has_inner_mark = True
         self._tail = (self._tail + block[-_INNER:])[-_INNER:]
 
