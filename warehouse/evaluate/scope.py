@@ -216,13 +216,18 @@ that sorts as the ids do, or text if there are very many |
         """Put the current attributes of a dataset's documents and queries in scope."""
         self._con.execute(render("scope/attributes", dataset=dataset))
 
-    def read_qrels(self, read: readers.Staged, rows: str, num_rows: int | None = None) -> None:
+    def read_qrels(
+        self, read: readers.Staged, rows: str, num_rows: int | None = None, *, more: bool = False
+    ) -> None:
         """Put qrels from a table of read rows in scope; the runs must be staged.
 
-        `num_rows` is the number of rows of qrels and runs together, if it is known.
+        `num_rows` is the number of rows of qrels and runs together, if it is known. `more` says that
+        more runs follow, whose queries are not known yet.
         """
         number = num_rows
-        if number is None or number > _ENUMERATED:
+        if more:
+            number = _ENUMERATED + 1
+        elif number is None or number > _ENUMERATED:
             each = (
                 f"(select count(distinct query_id) from {of})" for of in (rows, "staged_ranking")
             )
