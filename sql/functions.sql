@@ -100,6 +100,11 @@ create temp macro nonrel_above(rank, rel_so_far) as
 create temp macro f_measure(found, num_ret, num_rel, weight) as
     ratio((1 + weight) * found, num_ret + weight * num_rel);
 
+-- What an answer gets for a nugget, or a sentence for a citation: 1 for support, `partial` for partial support, 0 for
+-- none; null where nothing was judged.
+create temp macro support_credit(support, partial) as
+    case support when 'support' then 1e0 when 'partial_support' then partial else if(support is null, null, 0e0) end;
+
 -- A score, the higher the better.
 create temp macro goodness(score, lower_is_better) as
     case when lower_is_better then -score else score end;
@@ -244,6 +249,14 @@ create temp macro t_two_sided(t, degrees) as
             then t_density(t, degrees) * t_mass_beyond(abs(t), degrees) / t_mass_beyond(0, degrees)
         when degrees > 0 and t is not null then 0
     end;
+
+-- The mass of Student's t below a value; null without degrees of freedom.
+create temp macro t_below(t, degrees) as
+    case when t > 0 then 1 - t_two_sided(t, degrees) / 2 else t_two_sided(t, degrees) / 2 end;
+
+-- The mass of the normal distribution below a value: that of Student's t with so many degrees that no digit differs.
+create temp macro normal_below(z) as
+    t_below(z, 1e15);
 
 -- The power of a two-sided t-test with this noncentrality n d^2: see `t_steps` in sql/macros/student.sql.j2.
 create temp macro t_power(masses, noncentrality) as

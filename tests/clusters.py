@@ -85,6 +85,16 @@ class Cluster:
         for one in (pid, *_children(pid)):
             os.kill(one, signal.SIGKILL)
 
+    def kill_python(self, name: str) -> list[int]:
+        """Kill the processes of Python that the executors of a worker have forked; return them."""
+        found = []
+        for executor in _children(self.processes[name].pid):
+            for daemon in _children(executor):
+                found += _children(daemon)
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return found
+
     def close(self) -> None:
         """End the processes that were started here, the workers first."""
         for process in reversed(self.processes.values()):

@@ -14,8 +14,19 @@ from shared_cases import CASES
 from warehouse.errors import WarehouseError
 from warehouse.evaluate import requirements
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.requirements import ASSESSED
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.catalogue import catalogue
+
+# Tables of a file, in the order of their rows; an evaluation also has the time and a checksum.
+STORED = {
+    "hit": "run_id, qrels_id, ordering, query_id, rank",
+    "hit_set": "run_id, qrels_id, ordering",
+    "query_score": "evaluation_id, query_id",
+    "score": "evaluation_id",
+    "evaluation": "evaluation_id",
+}
+OTHER = "c not in ('evaluated_at', 'checksum')"
 
 
 class InTurn:
@@ -58,13 +69,24 @@ def computable(protocol: str, *, pooled: bool) -> list[str]:
             lacks = requirements.lacking(work, False, {}, requirements.of_files())
         except WarehouseError:
             continue
-        if not lacks and (pooled or metric.grain == "query"):
+        if not lacks and not work.needs & ASSESSED and (pooled or metric.grain == "query"):
             found.append(name)
     return found
 
 
-def first_files(case: str) -> tuple[Path, list[Path]]:
-    """Return the qrels and the first runs of a case."""
+def first_files(case: str, num_runs: int | None = 4) -> tuple[Path, list[Path]]:
+    """Return the qrels and the first runs of a case, or all of them."""
     folder = CASES / case
     qrels, *_ = sorted(folder.glob("qrels*"))
-    return qrels, sorted((folder / "runs").iterdir())[:4]
+    return qrels, sorted((folder / "runs").iterdir())[:num_runs]
+
+
+def stored(file: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return what an evaluation has stored, with numbers as bytes."""
+    with duckdb.connect(str(file), read_only=True) as con:
+        return {
+            table: bits(
+                con.sql(f"select columns(lambda c: {OTHER}) from store.{table} order by {order}")
+            )
+            for table, order in STORED.items()
+        }

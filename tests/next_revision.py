@@ -11,7 +11,8 @@ from unittest import mock
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.store import database, schema
 
-REVISION = "r0003"
+_NUMBER = int(SCHEMA_REVISION.removeprefix("r")) + 1
+REVISION = f"r{_NUMBER:04}"
 # A table, a column, and a view that is made anew.
 STATEMENTS = (
     "create table store.note (run_id integer)",
@@ -53,7 +54,11 @@ def installed(
 
     Each of `later` are the statements of one more revision.
     """
-    revisions = [SCHEMA_REVISION, REVISION, *(f"r{n:04}" for n in range(4, 4 + len(later)))]
+    revisions = [
+        SCHEMA_REVISION,
+        REVISION,
+        *(f"r{_NUMBER + n:04}" for n in range(1, 1 + len(later))),
+    ]
     if not folder.exists():
         shutil.copytree(resource_folder("migrations"), folder)
         for before, revision, steps in zip(

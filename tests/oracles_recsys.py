@@ -40,6 +40,8 @@ METRICS = [
     "U(attribute=count)", "U(attribute=count, L=5)@3", "U(attribute=count, L=9, N=3)",
     "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
+    "Entropy(attribute=genre)", "Entropy(attribute=genre, p=0.85)@3",
+    "Entropy(attribute=count, smoothing=0.5)@9",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
     "PositiveCoverage(rel=2)@3", "PositiveCoverage(universe=mapping)@20", "nDCG(best=k)@3",
     "nDCG(dcg=binary, best=k)@4",
@@ -348,6 +350,29 @@ def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute:
     if not docs:
         return None
     return len(set().union(*(world.values(doc, attribute) for doc in docs[:cutoff]))) / cutoff
+
+
+def entropy(
+    lists: Lists,
+    world: World,
+    *,
+    cutoff: int | None,
+    attribute: str,
+    p: float,
+    smoothing: float,
+) -> float | None:
+    ((_, docs, _),) = lists
+    masses: Counter[str] = Counter()
+    for rank, doc in enumerate(docs[:cutoff], 1):
+        values = world.values(doc, attribute)
+        for value in values:
+            masses[value] += p ** (rank - 1) / len(values)
+    if not masses:
+        return None
+    everywhere = {value for doc in world.attributes for value in world.values(doc, attribute)}
+    smoothed = [masses[value] + smoothing for value in sorted(everywhere)]
+    shares = [mass / sum(smoothed) for mass in smoothed if mass > 0]
+    return -sum(share * log2(share) for share in shares)
 
 
 def awrf(lists: Lists, world: World, *, rel: float, cutoff: int, attribute: str) -> float | None:

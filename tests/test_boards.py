@@ -10,8 +10,10 @@ from projects import invoked
 from refusals import expect_refusal
 
 from warehouse.analyze import significance
+from warehouse.analyze.board import Board
 from warehouse.errors import UsageError
 from warehouse.metrics import checks
+from warehouse.report import charts
 from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
@@ -112,6 +114,25 @@ def test_ranks_over_datasets_are_those_of_the_paper(con) -> None:
     assert significance.chi_squared(theirs.statistic, 3) == pytest.approx(theirs.pvalue, rel=1e-9)
 
 
+def test_the_diagram_joins_what_the_paper_joins(con) -> None:
+    """At alpha 0.1 the critical difference is 1.12, and the paper cannot tell where C4.5+cf belongs."""
+    ranks = {"C4.5+m+cf": 1.964, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5": 3.143}
+    relation = con.sql(
+        "select unnest($1) as run, unnest($2) as mean_rank",
+        params=[list(ranks), list(ranks.values())],
+    )
+    critical = significance.nemenyi(4, 14, 0.1)
+    assert round(critical, 2) == 1.12
+    board = Board(relation, {}, {}, tuple("abcdefghijklmn"), "", critical=critical, alpha=0.1)
+    spec = charts.critical_difference(board)
+    layers = {layer["name"]: layer["data"]["values"] for layer in spec["layer"]}
+    joined = [(round(bar["x"] + 0.02, 3), round(bar["end"] - 0.02, 3)) for bar in layers["alike"]]
+    assert joined == [(1.964, 2.893), (2.893, 3.143)]
+    names = [[row["label"] for row in layers[f"names-{side}"]] for side in ("left", "right")]
+    assert names == [["C4.5+m+cf (1.96)", "C4.5+m (2.00)"], ["C4.5+cf (2.89)", "C4.5 (3.14)"]]
+    assert "4 runs in 14 datasets; critical difference 1.12" in " ".join(spec["title"]["subtitle"])
+
+
 def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
     """AP of one is 1 and 7/12 in B and C, of two 1 and 1/2: the ranks are 1.5 and 1, and 1.5 and 2.
 
@@ -132,6 +153,12 @@ def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
     assert "chi-squared 1, 1 degrees of freedom, p = 0.317" in told
     # 1.96 * sqrt(2 * 3 / (6 * 2))
     assert "differ by less than 1.39 cannot" in told
+    stems = board.diagram.chart["layer"][0]["data"]["values"]
+    assert [(stem["run"], stem["x"]) for stem in stems] == [("one", 1.25), ("two", 1.75)]
+    refused = invoked(
+        "leaderboard", "-d", "B", "-m", "AP", "-o", "x.svg", "--db", str(projects.path)
+    )
+    assert "the diagram is of --ranks over several datasets" in str(refused.exception)
     with expect_refusal("ci and ties: need one dataset"):
         projects.leaderboard(["B", "C"], metrics="AP", ties=True)
 

@@ -40,6 +40,7 @@ PAGES = {
     f"tiny/history.html#metric={METRIC_KEYS['RR']}": "RR over time",
     f"rich/slices.html#show=0-{keys(['AP'])['AP']}": "AP by kind",
     "rich/agreement.html#show=rbo_ext": "rank-biased overlap",
+    "rich/collection.html": "Judgments by grade",
     "rich/judge-next.html": "Download as CSV",
     "rich/fusion.html": "Gain over it",
     "rich/curves.html": "A line for each run",

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 from projects import command
 
@@ -149,8 +150,57 @@ def test_what_is_no_bundle(written: Path, bundle: Path, tmp_path: Path) -> None:
         Warehouse.verify_bundle(bundle)
     code, _, told = command("verify", str(bundle), "--all")
     assert (code, "--all" in told) == (2, True)
-    wh.ingest_training("tiny", {"t": {"a": 1}})
-    wh.evaluate("tiny", metrics="PSP@1")
-    with expect_refusal("PSP@1 … training … -m"):
-        wh.export(tmp_path / "other", "tiny")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle"]
+    (tmp_path / "liked.txt").write_text("q g s a 1\nq g s b 0\n")
+    wh.ingest_qrels("liked", tmp_path / "liked.txt", format="prefs")
+    wh.ingest_run("liked", {"q": {"a": 2.0, "b": 1.0}}, name="first")
+    wh.evaluate("liked", metrics="prefs_simp")
+    with expect_refusal("PrefSimple … preferences … -m"):
+        wh.export(tmp_path / "other", "liked")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "liked.txt"]
+
+
+def test_a_training_set_attributes_and_iterations_are_in_it(tmp_path: Path) -> None:
+    """Each kind of value, and a training query without an example, which counts in propensities."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels("films", {"ann": {"up": 1, "jaws": 1}, "bob": {"up": 1}})
+    wh.ingest_run(
+        "films", {"ann": {"jaws": 0.9, "heat": 0.8, "up": 0.5}, "bob": {"up": 0.3}}, name="knn"
+    )
+    wh.ingest_training("films", {"ann": {"heat": 1, "up": 1}, "eve": {"up": 1}, "joe": {}})
+    table = tmp_path / "films.jsonl"
+    table.write_text(
+        '{"doc_id": "up", "genres": ["Family", "Fun"], "at": [0.5, 1.0], "group": "a", "seen": true}\n'
+        '{"doc_id": "jaws", "genres": ["Horror"], "at": [0.25, 0.125], "group": "b"}\n'
+        '{"doc_id": "heat", "genres": [], "at": [1, 0.75], "group": "007"}\n'
+    )
+    wh.ingest_attributes("films", table, of="docs")
+    wh.evaluate(
+        metrics="PSP@2 MIUF@2 Coverage@2 ILD(attribute=genres)@2 AWRF(attribute=group)@2 "
+        "AWRF(attribute=seen)@2 RR"
+    )
+    wh.export(tmp_path / "bundle", "films")
+    found = Warehouse.verify_bundle(tmp_path / "bundle")
+    assert (found.is_good, found.problems, found.fetchall()) == (True, (), [])
+    data = {path.name for path in (tmp_path / "bundle" / "data").glob("*.parquet")}
+    assert data == {"qrels.parquet", "training.parquet", "attributes_of_documents.parquet"}
+    wh.ingest_qrels(
+        "subtopics",
+        [
+            {"query_id": "q", "doc_id": d, "relevance": 1, "iteration": i}
+            for d, i in ("a1", "a2", "b1")
+        ],
+        iterations=True,
+    )
+    wh.ingest_run("subtopics", {"q": {"a": 2.0, "c": 1.5, "b": 1.0}}, name="first")
+    wh.evaluate("subtopics", metrics="alpha_nDCG@3 RR")
+    wh.export(tmp_path / "other", "subtopics")
+    found = Warehouse.verify_bundle(tmp_path / "other")
+    assert (found.is_good, found.problems, found.fetchall()) == (True, (), [])
+    # another training set gives other values
+    path = tmp_path / "bundle" / "data" / "training.parquet"
+    whole = duckdb.read_parquet(str(path))
+    assert whole.filter("query_id = 'joe'").fetchall() == [("joe", None, None)]
+    duckdb.from_arrow(whole.filter("query_id <> 'joe'").to_arrow_table()).write_parquet(str(path))
+    found = Warehouse.verify_bundle(tmp_path / "bundle")
+    assert any("training.parquet" in text for text in found.problems)
+    assert {row.metric for row in found} == {"PSP@2", "MIUF@2"}

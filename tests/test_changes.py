@@ -42,6 +42,9 @@ STRIDE = 16
 def everything(wh: Warehouse) -> None:
     """Fill every table: with two rows, if it can, so that a change can also be of one among others."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0, "u": 2}, "q2": {"d": 1}})
+    wh.ingest_judgments(
+        "tiny", {"q1": {"a": 1, "b": 2}}, judge="gpt", kind="llm", model="gpt-4o", prompt="umbrela"
+    )
     sides = wh.path.with_name("sides.prefs")
     sides.write_text("q g s a 1\nq g s b 0\n")
     wh.ingest_qrels("sides", sides, format="prefs")
@@ -69,6 +72,13 @@ def everything(wh: Warehouse) -> None:
         for query in ("q1", "q2")
     ]
     wh.ingest_scores("tiny", nuggets, judge="gpt")
+    answered = [
+        {"query_id": "q1", "text": "a fact", "importance": "vital", "weight": 2, "part": "p"}
+        | {"assignment": "support", "sentence": 1, "doc_id": "a", "support": "partial_support"}
+    ]
+    wh.ingest_nuggets("tiny", answered)
+    wh.ingest_assignments("tiny", answered, name="one", judge="gpt")
+    wh.ingest_citations("tiny", answered, name="one", judge="gpt")
     gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))

@@ -24,6 +24,7 @@ from warehouse.errors import DefinitionError, UsageError
 from warehouse.sql_text.templates import environment
 from warehouse.store import clock, database
 from warehouse.sync import gates
+from warehouse.sync.declarations import Gate
 from warehouse.sync.events import Event
 from warehouse.warehouse import Warehouse
 
@@ -135,6 +136,66 @@ def test_a_sequential_test_errs_as_seldom_as_it_says() -> None:
     wrong = sum(p < 0.05 for (p,) in lowest) / len(lowest)
     assert len(lowest) == sequences
     assert wrong <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / sequences)
+
+
+def test_alpha_that_is_spent_over_the_runs(fallen: Warehouse) -> None:
+    """Each run loses 1/2 in three of four queries, so that p is 1024/2075 = 0.493, as above.
+
+    Of an alpha of 0.99, the first run that the gate checks has 0.99/2 = 0.495, the second 0.99/6 and
+    the third 0.99/12. A run that is checked again keeps its place.
+    """
+    limits = regressions.Limits(alpha=0.99, sequential=True, spend=True)
+    assert sum(limits.at(n).alpha for n in range(1, 1000)) == pytest.approx(0.99 * 999 / 1000)
+    gate = Gate("tiny", "RR", "system", "old", limits, "default")
+    for day, name in enumerate(("second", "third"), 3):
+        run_at = dt.datetime(2026, 1, day, tzinfo=dt.UTC)
+        fallen.ingest_run("tiny", ranks(2, 2, 1, 2), name=name, run_at=run_at)
+    fallen.evaluate(metrics="RR")
+    with fallen.file.transaction() as con:
+        checked = [found for _, found in gates.check(con, gates.find(con, [gate], "new"))]
+        verdicts = {found.due.run: found.one.verdict for found in checked if found.one is not None}
+        assert verdicts == {"new": "regressed", "second": "good", "third": "good"}
+        gates.keep(con, [gate], [found for found in checked if found.due.run != "third"], ())
+    with fallen.file.read() as con:
+        for run, verdict in (("second", "good"), ("new", "regressed"), ("third", "good")):
+            ((_, found),) = gates.check(con, gates.find(con, [gate], "newest", run))
+            assert found.one.verdict == verdict
+    assert "p < 0.99 over all runs" in str(limits)
+    with expect_refusal("spend"):
+        regressions.Limits(alpha=0.05, spend=True)
+
+
+@pytest.mark.slow
+def test_spending_errs_in_as_few_sequences_of_runs_as_it_says() -> None:
+    """Thirty runs come, one a night, and are held against one reference on the same 60 queries.
+
+    None is worse in the mean. With the same alpha for each, some run is called worse in more sequences
+    than alpha says; with alpha spent, in at most that many, but for three standard errors.
+    """
+    import numpy as np
+
+    sequences, runs, queries, alpha = 200, 30, 60, 0.2
+    rng = np.random.default_rng(38)
+    # the reference has its own luck on each query, which all of a sequence's differences share
+    luck = rng.choice([-0.05, 0.05], (sequences, 1, queries))
+    gains = rng.choice([-0.25, 0.25], (sequences, runs, queries)) - luck
+    with database.memory() as con:
+        con.execute(
+            "create table gained as select unnest($1) as gain, unnest(range($2)) as number",
+            [gains.ravel().tolist(), gains.size],
+        )
+        con.execute(
+            "create table held as select number // $1 as key, number % $1 as place, gain from gained",
+            [queries],
+        )
+        macro = environment().from_string("{{ anytime_p('held', 'key', 'gain', 'place') }}")
+        rows = con.execute(f"select key, anytime_p from ({macro.render()})").fetchall()
+    limits = regressions.Limits(alpha=alpha, sequential=True, spend=True)
+    spent = {key // runs for key, p in rows if p < limits.at(1 + key % runs).alpha}
+    same = {key // runs for key, p in rows if p < alpha}
+    assert len(rows) == sequences * runs
+    assert len(same) / sequences > 1.5 * alpha
+    assert len(spent) / sequences <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / sequences)
 
 
 def test_a_test_by_hand(fallen: Warehouse) -> None:
@@ -902,6 +963,11 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
             'protocol = "ranx"\n',
             "gates 1: protocol: tiny is not evaluated by ranx; it is by default",
         ),
+        (
+            "alpha = 0.05\nsequential = true\nspend = true\n",
+            'gates 1: spend: needs one reference for all runs, but against = "',
+        ),
+        ("alpha = 0.05\nspend = true\n", "gates 1: spend divides"),
         ('protocol = "defaults"\n', "tiny is not evaluated by defaults; did you mean default?"),
     ],
 )

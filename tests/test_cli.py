@@ -76,6 +76,8 @@ MODULES = application.modules()
 EXAMPLES = application.examples()
 COMMANDS = dict(leaves(typer.main.get_command(application.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
+# They need a lake that was pushed into.
+LAKE = ("lake optimize", "lake versions")
 # The quick run has the first of each command, but not of one that waits for MLflow.
 RUN_EXAMPLES = [
     pytest.param(
@@ -84,7 +86,7 @@ RUN_EXAMPLES = [
             *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
             *([pytest.mark.long] if line in EXAMPLES[name][2::2] else []),
             *([needs_spark] if "spark" in line else []),
-            *([needs_lake] if "--lake" in line or name == "lake optimize" else []),
+            *([needs_lake] if "--lake" in line or name in LAKE else []),
         ],
     )
     for name, line in ALL_EXAMPLES
@@ -181,8 +183,26 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     (folder / "prefs.txt").write_text("# who prefers what\nc1 ann 1 a 2\nc1 ann 1 b 1.5\n")
     (folder / "seen.csv").write_text("user,item\nann,alien\nbob,up\n")
     (folder / "bm25.eval").write_text("map\t19335\t0.25\nmap\t47923\t0.75\nmap\tall\t0.5\n")
-    (folder / "nuggets.jsonl").write_text(
+    (folder / "grades.jsonl").write_text(
         '{"run": "bm25", "query_id": "19335", "metric": "nuggets", "value": 0.5}\n'
+    )
+    (folder / "nuggets.jsonl").write_text(
+        '{"qid": "19335", "nuggets": [{"text": "a fact", "importance": "vital"}]}\n'
+    )
+    (folder / "rubric.json").write_text(
+        '{"topic_id": "19335",\n "rubrics": [{"question_id": "19335-1", '
+        '"importance": "C: Nice to Know", "short_answers": [{"answer_id": "1"}]}]}\n'
+    )
+    (folder / "assignments.jsonl").write_text(
+        '{"qid": "19335", "run_id": "bm25", "nuggets": [{"text": "a fact", "assignment": "support"}]}\n'
+    )
+    (folder / "bm25.csv").write_text("topic_id,answer_id,annotation\n19335,1,contradicts\n")
+    (folder / "support.jsonl").write_text(
+        '{"topic_id": "19335", "run_id": "bm25", "references": ["d"], '
+        '"support_eval": [{"citations": [0], "eval_scores": ["PS"]}]}\n'
+    )
+    (folder / "crowd.csv").write_text(
+        "worker,query_id,doc_id,relevance\nw1,19335,7067032,2\nw2,19335,7067032,1\n"
     )
     wh = Warehouse(folder / "evaluated")
     wh.ingest_qrels("dl19", str(folder / "qrels.txt"))
@@ -196,11 +216,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.ingest_run("dl20", str(folder / "runs" / "bm25.run.gz"))
     wh.make_deciles("dl19")
     wh.evaluate()
-    wh.ingest_scores("dl19", folder / "nuggets.jsonl", judge="human")
+    wh.ingest_scores("dl19", folder / "grades.jsonl", judge="human")
+    wh.ingest_nuggets("dl19", folder / "nuggets.jsonl")
     wh.evaluate("dl19", metrics="AP", slices="size = quantiles(num_relevant, 3)")
     first = {query: {"7067032": 1} for query in ("19335", "47923")}
     wh.ingest_qrels("grown", first)
     wh.ingest_qrels("grown", first | {"87452": {"7067032": 2}}, replace=True)
+    wh.ingest_qrels("judged", first)
+    wh.ingest_run("judged", folder / "runs" / "bm25.run.gz")
+    wh.ingest_run("judged", folder / "runs" / "tasb.run.gz")
+    wh.ingest_judgments("judged", {**first, "87452": {"7067032": 2}}, judge="gpt-4o", kind="llm")
+    wh.ingest_judgments("judged", first, judge="ann")
     return folder
 
 
@@ -211,7 +237,9 @@ def test_every_example_runs_as_printed(
 ) -> None:  # fmt: skip
     """In a process of its own where the shell has a part in it."""
     ingests = name.startswith("ingest ")
-    ingests_runs = ingests and name != "ingest scores"
+    ingests_runs = ingests and name.removeprefix("ingest ") not in (
+        "scores", "nuggets", "assignments", "citations",
+    )  # fmt: skip
     made = None if ingests_runs or name in ("demo", "init", "score", "sync") else "evaluated"
     if name == "evaluate":
         made = "loaded"
@@ -236,7 +264,7 @@ def test_every_example_runs_as_printed(
         (folder / "warehouse.toml").write_text(PROJECT.replace("max_drop = 1", "min = 1"))
         monkeypatch.chdir(folder)
         Warehouse(folder / "warehouse.duckdb").check(new=True)
-    if ("--lake" in line and name != "push") or name == "lake optimize":
+    if ("--lake" in line and name != "push") or name in LAKE:
         Warehouse(folder / "warehouse.duckdb").push(folder / "lake")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
@@ -264,6 +292,7 @@ def test_every_example_runs_as_printed(
             "forget",
             "fuse",
             "gates accept",
+            "judges combine",
             "lake optimize",
             "publish",
             "push",
@@ -315,7 +344,7 @@ def test_a_list_of_commands_has_whole_sentences(
     [
         ("warehouse leader", "leaderboard"),
         ("warehouse metrics sh", "show"),
-        ("warehouse ingest a", "attributes"),
+        ("warehouse ingest at", "attributes"),
         ("warehouse score --per", "--per-query"),
     ],
 )

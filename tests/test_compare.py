@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -229,6 +230,86 @@ def test_the_analysis_of_variance_is_statsmodels(dl19: Warehouse) -> None:
     (told,) = [note for note in found.notes if "squared error" in note]
     ratio = anova.anova_lm(fitted).loc["C(run)", "F"]
     assert f"squared error {fitted.mse_resid:.5g}, 168 degrees of freedom; F = {ratio:.4g}," in told
+
+
+def test_with_many_queries_a_test_of_the_median_says_so(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "many.duckdb")
+    for dataset, number in (("many", 200), ("few", 199)):
+        wh.ingest_qrels(dataset, {f"q{n}": {"a": 1} for n in range(number)})
+        for name, score in (("first", 2.0), ("second", 0.0)):
+            one = {"a": score, "b": 1.0}
+            wh.ingest_run(dataset, {f"q{n}": one for n in range(number)}, name=name)
+    for dataset, test, said in (("many", "sign", 1), ("many", "t", 0), ("few", "sign", 0)):
+        notes = wh.compare(dataset, metrics="RR", test=test, judged=False).notes
+        assert sum("about the median" in note for note in notes) == said
+
+
+@pytest.mark.slow
+def test_the_posterior_is_student_s_t(dl19: Warehouse) -> None:
+    """With a flat prior, the posterior is SciPy's t about the mean, as wide as its standard error.
+
+    Two runs without a difference are equal, but of a region without width nothing can be said.
+    """
+    for metric, rope in (("nDCG@10", 0.02), ("RR(rel=2)", 0.0), ("AvgRank", 1.0)):
+        for row in pairs(dl19.compare("dl19", RUNS, metric, rope=rope)):
+            n = row["queries"]
+            if metric == "AvgRank":  # a lower rank is better; it is not stored
+                mean, deviation = -row["difference"], row["difference"] / row["effect_size"]
+            else:
+                some, base = (per_query(dl19, row[name], metric) for name in ("run", "base"))
+                mean, deviation = (some - base).mean(), (some - base).std(ddof=1)
+            posterior = stats.t(n - 1, mean, deviation / n**0.5)
+            found = [row["p_worse"], row["p_equal"], row["p_better"]]
+            worse, better = posterior.cdf(-rope), posterior.sf(rope)
+            assert found == pytest.approx([worse, 1 - worse - better, better], abs=1e-9)
+    same = dl19.compare("dl19", ["bm25", "tasb"], "Success@1000", rope=0.1).fetchall()
+    assert same[0][-3:] == (0.0, 1.0, 0.0)
+    same = dl19.compare("dl19", ["bm25", "tasb"], "Success@1000", rope=0).fetchall()
+    assert same[0][-3:] == (None, None, None)
+
+
+@pytest.mark.slow
+def test_standardised_values(tmp_path: Path) -> None:
+    """By hand on three queries, with P@10 in tenths.
+
+    On q0 the runs have 1, 2 and 6: the mean is 3, the deviation sqrt((4 + 1 + 9) / 2) = sqrt(7). On q1
+    all have 4: z is 0. On q2 they have 0, 5 and 5, with the mean 10/3 and the deviation
+    sqrt((100 + 25 + 25) / 9 / 2) = 5 / sqrt(3): z is -2/sqrt(3), and 1/sqrt(3) twice. Of three runs,
+    the shares below are (place - 1/2) / 3, and the two that are equal share the places 2 and 3.
+    """
+    wh = Warehouse(tmp_path / "tenths.duckdb")
+    wh.ingest_qrels("tenths", {f"q{n}": {f"d{i}": 1 for i in range(10)} for n in range(3)})
+    tenths = {"one": (1, 4, 0), "two": (2, 4, 5), "three": (6, 4, 5)}
+    for name, some in tenths.items():
+        lists = {
+            f"q{n}": {f"{'d' if i < many else 'x'}{i}": 10.0 - i for i in range(10)}
+            for n, many in enumerate(some)
+        }
+        wh.ingest_run("tenths", lists, name=name)
+    z = {
+        "one": (-2 / math.sqrt(7), 0, -2 / math.sqrt(3)),
+        "two": (-1 / math.sqrt(7), 0, 1 / math.sqrt(3)),
+        "three": (3 / math.sqrt(7), 0, 1 / math.sqrt(3)),
+    }
+    places = {"one": (1, 2, 1), "two": (2, 2, 2.5), "three": (3, 2, 2.5)}
+    ways = {
+        "z": z,
+        "normal": {run: [NormalDist().cdf(one) for one in some] for run, some in z.items()},
+        "uniform": {run: [(place - 0.5) / 3 for place in some] for run, some in places.items()},
+    }
+    for scale, wanted in ways.items():
+        found = wh.compare("tenths", list(tenths), "P@10", scale=scale, sort="P@10")
+        values = {row.run: row.value for row in found.values}
+        assert values == pytest.approx({run: sum(some) / 3 for run, some in wanted.items()})
+        assert list(values) == ["three", "two", "one"]
+        assert f"({scale})" in found.notes[1]
+    with expect_refusal("scale … store"):
+        wh.compare("tenths", metrics="P@10", scale="z", store=True)
+    with expect_refusal("GMAP"):
+        wh.compare("tenths", metrics="GMAP", scale="z")
+    for words in ({"scale": "zz"}, {"rope": -1}):
+        with expect_refusal(next(iter(words))):
+            wh.compare("tenths", metrics="P@10", **words)
 
 
 def of_tenths(wh: Warehouse, one: list[int], other: list[int]) -> None:
@@ -455,7 +536,7 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
         ("tny … tiny", ("tny", ["old", "new"], "RR"), {}),
         ("wilcoxn … wilcoxon", ("tiny", ["old", "new"]), {"test": "wilcoxn"}),
         ("holms … holm", ("tiny", ["old"]), {"correction": "holms"}),
-        ("no such interval", ("tiny", ["old"]), {"interval": "bca"}),
+        ("no such interval", ("tiny", ["old"]), {"interval": "normal"}),
         ("would correct twice", ("tiny", ["old"]), {"test": "tukey", "correction": "holm"}),
         ("leave as_of and qrels out", ("tiny", ["old"]), {"judged_only": True, "qrels": 1}),
         ("alpha lies between", ("tiny", ["old"]), {"alpha": 5.0}),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from engines import InTurn, Older, bits, computable, first_files
+from engines import InTurn, Older, bits, computable, first_files, stored
 from refusals import expect_refusal
 from shared_cases import needs_cases
 
 from warehouse import Warehouse
 from warehouse.errors import EngineError, InputError, UsageError
+from warehouse.evaluate.stored_runs import Outcome
 
 METRICS = ("nDCG@10", "AP", "Coverage(catalogue=41)@5", "P(aggregate=weighted, weight=relevant)@2")
 QRELS = {f"q{q}": {f"d{n}": (q * n) % 3 for n in range(0, 40, 1 + q)} for q in range(6)}
@@ -100,6 +105,88 @@ def test_buckets_of_a_real_case() -> None:
         )
         assert bits(found.relation) == bits(plain.relation)
         assert bits(found.board()) == bits(plain.board())
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of two datasets, one with numbers for documents, with ties and empty lists."""
+    file = tmp_path_factory.mktemp("stored") / "loaded.duckdb"
+    warehouse = Warehouse(file)
+    for dataset, letter in (("words", "d"), ("numbers", "")):
+        named = {
+            q: {letter + d[1:]: grade for d, grade in docs.items()} for q, docs in QRELS.items()
+        }
+        warehouse.ingest_qrels(dataset, named)
+        for n in range(3):
+            lists = {
+                f"q{q}": {f"{letter}{(7 * d + n) % 41}": float((30 - d) // 2) for d in range(30)}
+                for q in range(n, 7)
+            }
+            warehouse.ingest_run(dataset, lists, name=f"run{n}")
+        warehouse.ingest_run(
+            dataset, {"q1": {f"{letter}7": 1.5, f"{letter}1": 1.5}, "q2": {}}, name="few"
+        )
+        warehouse.ingest_run(dataset, {"q1": {}}, name="none")
+    ranked = file.with_name("ranked.csv")
+    ranked.write_text("query_id,doc_id,rank\n" + "".join(f"q5,d{n},{n}\n" for n in range(1, 9)))
+    warehouse.ingest_run("words", ranked)
+    return file
+
+
+def evaluated(
+    loaded: Path, file: Path, calls: Iterable[list[str]], **options: Any
+) -> list[Outcome]:
+    """Evaluate a copy of a file, once for each list of metrics; return what was done."""
+    shutil.copy(loaded, file)
+    return [Warehouse(file).evaluate(metrics=metrics, **options) for metrics in calls]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "buckets", "every"),
+    [
+        ("ranx", None, 12),
+        *(
+            pytest.param(protocol, buckets, 1, marks=mark)
+            for protocol, buckets, mark in (
+                ("trec_eval_c", 5, pytest.mark.slow),
+                ("default", None, pytest.mark.long),
+                ("default", 1, pytest.mark.long),
+                ("default", 32, pytest.mark.long),
+                ("ranx", 3, pytest.mark.long),
+            )
+        ),
+    ],
+)
+def test_stored_runs_are_evaluated_as_in_one_process(
+    loaded: Path, tmp_path: Path, protocol: str, buckets: int | None, every: int
+) -> None:
+    """Some metrics first: then the hits are there, and the others are computed from them."""
+    metrics = computable(protocol, pooled=buckets is None)[::every]
+    calls = [metrics[::5], metrics]
+    plain = evaluated(loaded, tmp_path / "plain.duckdb", calls, protocol=protocol)
+    by: Any = "run" if buckets is None else "query"
+    found = evaluated(
+        loaded, tmp_path / "parts.duckdb", calls, protocol=protocol, engine=InTurn(), by=by,
+        buckets=buckets,
+    )  # fmt: skip
+    assert stored(tmp_path / "parts.duckdb") == stored(tmp_path / "plain.duckdb")
+    for one, other in zip(found, plain, strict=True):
+        assert replace(one, at=other.at) == other
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.duckdb", "plain.duckdb"]
+
+
+def test_what_evaluate_refuses_to_divide(loaded: Path, tmp_path: Path) -> None:
+    file = tmp_path / "same.duckdb"
+    for options, words in (
+        ({"engine": "sprak"}, "sprak … spark"),
+        ({"engine": InTurn(), "by": "query"}, "Coverage(catalogue=41)@5 … all queries at once"),
+    ):
+        with expect_refusal(words, UsageError):
+            evaluated(loaded, file, [list(METRICS)], **options)
+    with pytest.raises(EngineError, match=r"1 task ran .*DuckDB 1\.4\.0, and this process runs"):
+        evaluated(loaded, file, [["AP"]], engine=Older())
+    assert [path.name for path in tmp_path.iterdir()] == ["same.duckdb"]
+    assert stored(file) == stored(loaded)
 
 
 def test_versions_are_not_mixed(files: list[Path]) -> None:

@@ -8,6 +8,7 @@ import operator
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles_diversity import METRICS as OF_ITERATIONS
+from oracles_sampled import METRICS as OF_SAMPLES
 from test_metric_pages import text_of
 from test_metric_properties import collection
 
@@ -124,6 +126,16 @@ SCALARS: dict[str, Case] = {
         ),
         [(2, 5, 3, 1.0), (2, 5, 3, 0.25), (0, 5, 3, 1.0), (3, 3, 3, 4.0)],
     ),
+    "support_credit": (
+        "support_credit($1, $2)",
+        lambda support, partial: {
+            NULL: NULL,
+            "support": 1.0,
+            "partial_support": partial,
+            "contradict": 0.0,
+        }[support],
+        [(word, 0.25) for word in ("support", "partial_support", "contradict", NULL)],
+    ),
     "goodness": (
         "goodness($1, $2)",
         lambda score, lower: -score if lower else score,
@@ -229,6 +241,17 @@ SCALARS: dict[str, Case] = {
             2 / math.pi * math.atan2(1, t) if degrees == 1 else 1 - abs(t) / math.hypot(t, 2**0.5)
         ),
         [(t, degrees) for t in (0.0, 0.5, 3.0, 1e90, 1e200) for degrees in (1, 2)] + [(-3.0, 2)],
+    ),
+    # with one degree of freedom, Cauchy's
+    "t_below": (
+        "t_below($1, 1)",
+        lambda t: 0.5 + math.atan(t) / math.pi,
+        [(-3.0,), (0.0,), (0.2,), (40.0,)],
+    ),
+    "normal_below": (
+        "normal_below($1)",
+        NormalDist().cdf,
+        [(-8.0,), (-1.96,), (0.0,), (0.3,), (3.0,)],
     ),
     "in_units": (
         "in_units($1, $2)",
@@ -505,6 +528,7 @@ def test_what_is_printed_runs_when_pasted(replica: tuple[Warehouse, Path]) -> No
     names = [text_of(found) for found in catalogue().values()]
     names += [
         *OF_ITERATIONS,
+        *OF_SAMPLES,
         "nDCG(dcg=exp-log2)@5",
         "nDCG(ties=average)@5",
         "RBP(gain=normalised)",

@@ -61,6 +61,72 @@ def test_by_hand(tiny: Warehouse) -> None:
     ]
 
 
+def test_orders_by_hand(tiny: Warehouse) -> None:
+    """RBP with p = 1/2 gives the ranks 1/2, 1/4, 1/8; there are two runs and two queries.
+
+    x of q1 is at ranks 1 and 2: (1/2 + 1/4)/4. Both runs have the error 1 - (1/2 + 1/4)/2; by its name
+    `one` is first, and x of q1 its first hole, which leaves `two` with 5/8 - 1/8; then y of q2 is the
+    first hole of `two`, and `one` is left with 5/8 - 1/4. Above pooled alone a document is judged as
+    not relevant, b.
+    """
+
+    def found(order: str, **asked: object) -> list[tuple]:
+        rows = tiny.holes("tiny", order=order, **asked).relation.fetchall()
+        return [(*row[:2], row[5]) for row in rows]
+
+    assert found("average-error", p=0.5) == [
+        ("q1", "x", 3 / 16), ("q2", "y", 1 / 8), ("q2", "x", 1 / 16), ("q1", "pooled", 1 / 32),
+        ("q1", "y", 1 / 32),
+    ]  # fmt: skip
+    assert found("greatest-error", p=0.5, top=2) == [("q1", "x", 1 / 2), ("q2", "y", 3 / 8)]
+    assert len(found("greatest-error", p=0.5, top=9)) == 5
+    assert found("move-to-front") == [
+        ("q1", "x", 0), ("q2", "y", 0), ("q2", "x", 0), ("q1", "y", 0), ("q1", "pooled", 1),
+    ]  # fmt: skip
+    for order, asked, told in (
+        ("popular", {}, "popular … popularity"), ("greatest-error", {}, "greatest-error … top"),
+        ("greatest-error", {"top": 1, "per_query": True}, "top"), ("average-error", {"p": 1}, "p"),
+    ):  # fmt: skip
+        with expect_refusal(told):
+            tiny.holes("tiny", order=order, **asked)
+
+
+@pytest.mark.slow
+def test_orders_as_rbp_eval_has_them(wh: Warehouse, tmp_path: Path) -> None:
+    """minmaxerr judges the same documents in the same order, minavgerr those of the same weights."""
+    minavgerr = pytest.importorskip("rbp_eval.cli.minavgerr")
+    minmaxerr = pytest.importorskip("rbp_eval.cli.minmaxerr")
+    rng = random.Random(3)
+    queries, docs = [f"q{n:02}" for n in range(6)], [f"d{n:02}" for n in range(30)]
+    files = []
+    for name in ("r1", "r2", "r3", "r4"):
+        lists = {query: rng.sample(docs, 12) for query in queries}
+        run = {q: {d: 12.0 - n for n, d in enumerate(found)} for q, found in lists.items()}
+        wh.ingest_run("tiny", run, name=name)
+        file = tmp_path / f"{name}.run"
+        file.write_text(
+            "".join(
+                f"{query} Q0 {doc} {rank} {13 - rank} {name}\n"
+                for query, found in lists.items()
+                for rank, doc in enumerate(found, 1)
+            )
+        )
+        files.append(str(file))
+    wh.ingest_qrels("tiny", {query: {"other": 0} for query in queries})
+    qrels, log = tmp_path / "qrels", tmp_path / "log"
+    qrels.write_text("".join(f"{query} 0 {doc} 0\n" for query in queries for doc in docs))
+    judged = {}
+    for order, peer in (("average-error", minavgerr), ("greatest-error", minmaxerr)):
+        peer.main(["-Q", str(qrels), "-p", "0.8", "-j", str(log), *files])
+        judged[order] = [tuple(line.split()[:2]) for line in log.read_text().splitlines()]
+    found = wh.holes("tiny", depth=12, top=80, order="greatest-error", p=0.8).relation.fetchall()
+    assert [row[:2] for row in found] == judged["greatest-error"][:80]
+    rows = wh.holes("tiny", depth=12, order="average-error", p=0.8).relation.fetchall()
+    error = {row[:2]: row[5] for row in rows}
+    assert error.keys() == set(judged["average-error"])
+    assert [error[key] for key in judged["average-error"]] == pytest.approx([r[5] for r in rows])
+
+
 @pytest.mark.slow
 def test_top_and_depth_and_runs(tiny: Warehouse) -> None:
     def keys(**asked: object) -> list[tuple]:

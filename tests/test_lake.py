@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -109,10 +110,10 @@ def test_a_push_that_is_cut_off_is_not_seen(
     two = filled(tmp_path / "two.duckdb", "last")
     append = Lake.append
 
-    def cut(self: Lake, table: str, some: Any) -> int:
+    def cut(self: Lake, table: str, some: Any, **how: Any) -> int:
         if table == "evaluation":
             raise KeyboardInterrupt
-        return append(self, table, some)
+        return append(self, table, some, **how)
 
     team = Warehouse(tmp_path / "team.duckdb")
     with monkeypatch.context() as patch:
@@ -127,18 +128,45 @@ def test_a_push_that_is_cut_off_is_not_seen(
     assert rows(team, "select count(*) from query_scores") == [(12,)]
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.long)])
-def test_processes_push_at_once(tmp_path: Path, count: int) -> None:
-    lake = tmp_path / "lake"
-    files = [filled(tmp_path / f"{n}.duckdb", "both", dataset=f"d{n % 3}") for n in range(count)]
-    code = "import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).push(sys.argv[2])"
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(wh.path), str(lake)]) for wh in files
-    ]
-    assert [process.wait(120) for process in started] == [0] * count
-    team = Warehouse(tmp_path / "team.duckdb")
+def test_each_push_is_a_version(tmp_path: Path, run: Callable[..., Answer]) -> None:
+    """What a later push adds, hides or damages changes no earlier version."""
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    one = filled(tmp_path / "one.duckdb", "both", "half")
+    two = filled(tmp_path / "two.duckdb", "both", "last")
+    boards = []
+    for wh in (one, two):
+        wh.push(lake)
+        team.collect(lake)
+        boards.append(rows(team, BOARD))
+    assert boards == [rows(one, BOARD), sorted({*rows(one, BOARD), *rows(two, BOARD)})]
+    # another writer hides a run that both have: a push without evaluations is a version too
+    two.forget("tiny", "both", reason="not mine")
+    two.push(lake)
+    two.push(lake)
     team.collect(lake)
-    assert rows(team, BOARD) == sorted({row for wh in files for row in rows(wh, BOARD)})
+    boards.append([row for row in boards[1] if row[1] != "both"])
+    assert [number for number, _ in shared_lake.versions(str(lake))] == [2, 1, 0]
+    assert rows(team, BOARD) == boards[2]
+    shared_lake.optimize(str(lake))
+    # who may add files may say that rows are removed: their files stay
+    deltalake = pytest.importorskip("deltalake")
+    for table in ("score", "query_score"):
+        deltalake.DeltaTable(f"{lake}/{table}").delete()
+    for number, board in enumerate(boards):
+        team.collect(lake, version=number)
+        assert rows(team, BOARD) == board
+    said = ("--lake", str(lake), "-d", "tiny", "-m", "AP", "-f", "csv", "--as-of")
+    for command in ("leaderboard", "history"):
+        shown = run(command, *said, "version:0").out
+        assert ("half" in shown, "last" in shown) == (True, False)
+        shown = run(command, *said, "version:9")
+        assert (shown.code, f"{lake}: has no version 9" in shown.err) == (2, True)
+        assert run(command, *said, "version:x").code == 2
+        assert "--lake" in run(command, "-d", "tiny", "--as-of", "version:0").err
+    file = ("--db", str(tmp_path / "first.duckdb"))
+    run("collect", "--lake", str(lake), "--as-of", "version:0", *file)
+    assert rows(Warehouse(tmp_path / "first.duckdb"), VALUES) == rows(one, VALUES)
+    assert run("collect", "--lake", str(lake), "--as-of", "2026-01-01", *file).code == 2
 
 
 @pytest.fixture(scope="module")
@@ -162,35 +190,46 @@ def bucket() -> Iterator[str]:
     server.stop()
 
 
-def test_on_an_object_store(tmp_path: Path, bucket: str) -> None:
-    """Processes push at once, one is cut off before its values are visible, and pushes again."""
-    lake = f"{bucket}/lake"
-    files = [filled(tmp_path / f"{n}.duckdb", "both", dataset=f"d{n}") for n in range(3)]
-    cut = """
-from warehouse.report import shared_lake
-from warehouse.report.server.replicas import Replicas
-from warehouse.store.database import Resources
-from warehouse.store.file import WarehouseFile
-from warehouse.store.lake import TABLES, Lake
+PUSH = """
+import os, signal, sys
+from warehouse import Warehouse
+from warehouse.store.lake import Lake
 append = Lake.append
-def until_visible(self, table, rows):
+def until_visible(self, table, rows, **how):
     if table == "evaluation":
-        raise SystemExit(9)
-    return append(self, table, rows)
-if sys.argv[1].endswith("2.duckdb"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return append(self, table, rows, **how)
+if sys.argv[3] == "killed":
     Lake.append = until_visible
+Warehouse(sys.argv[1]).push(sys.argv[2])
 """
-    push = "from warehouse import Warehouse; Warehouse(sys.argv[1]).push(sys.argv[2])"
-    code = f"import sys\n{cut}\n{push}"
-    started = [subprocess.Popen([sys.executable, "-c", code, str(wh.path), lake]) for wh in files]
-    assert [process.wait(120) for process in started] == [0, 0, 9]
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("place", ["folder", "bucket"])
+def test_processes_push_at_once(
+    tmp_path: Path, request: pytest.FixtureRequest, place: str, count: int
+) -> None:
+    """Another one is killed before its values are visible, and pushes again."""
+    where = request.getfixturevalue("bucket") if place == "bucket" else tmp_path
+    lake = f"{where}/lake-{count}"
+    files = [filled(tmp_path / f"{n}.duckdb", "both", dataset=f"d{n % 3}") for n in range(count)]
+    killed = filled(tmp_path / "killed.duckdb", "last", dataset="d0")
+    started = [
+        subprocess.Popen([sys.executable, "-c", PUSH, str(wh.path), lake, wh.path.stem])
+        for wh in (*files, killed)
+    ]
+    ends = [process.wait(240) for process in started]
+    assert ends == [0] * count + [-signal.SIGKILL]
     team = Warehouse(tmp_path / "team.duckdb")
     team.collect(lake)
-    assert rows(team, BOARD) == [row for wh in files[:2] for row in rows(wh, BOARD)]
-    files[2].push(lake)
+    whole = {row for wh in files for row in rows(wh, BOARD)}
+    assert rows(team, BOARD) == sorted(whole)
+    killed.push(lake)
     team.collect(lake)
-    assert rows(team, BOARD) == [row for wh in files for row in rows(wh, BOARD)]
-    assert rows(team, VALUES) == sorted(row for wh in files for row in rows(wh, VALUES))
+    assert rows(team, BOARD) == sorted(whole | set(rows(killed, BOARD)))
+    values = {row for wh in (*files, killed) for row in rows(wh, CURRENT)}
+    assert rows(team, CURRENT) == sorted(values)
 
 
 def test_files_on_an_object_store(tmp_path: Path, bucket: str) -> None:
@@ -277,8 +316,8 @@ def test_other_engines_read_the_tables(tmp_path: Path) -> None:
     one.push(lake)
     before = {table: len(list((lake / table).rglob("*.parquet"))) for table in ("run", "score")}
     counts = shared_lake.optimize(str(lake))
-    assert counts["run"] == (3, 2)  # a file for each dataset
-    assert {table: numbers[0] for table, numbers in counts.items() if table in before} == before
+    assert [files.count for files in counts["run"]] == [3, 2]  # a file for each dataset
+    assert {table: was.count for table, (was, _) in counts.items() if table in before} == before
     team = Warehouse(tmp_path / "team.duckdb")
     team.collect(lake)
     with duckdb.connect() as con:

@@ -23,6 +23,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,14 @@ from warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-# What the commands of some pages need.
+# What the commands and the code of some pages need.
 NEEDS = {
     "docs/how-to/cluster.md": [pytest.mark.slow, needs_spark],
     "docs/how-to/lake.md": [pytest.mark.slow, needs_lake],
+    "docs/how-to/frameworks.md": [
+        pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
+        for name in ("optuna", "pyterrier")
+    ],
 }
 DOCS = ROOT / "docs"
 GENERATED = ("metrics", "commands", "views")
@@ -235,7 +240,7 @@ def test_the_commands_of_a_page(
 @pytest.mark.parametrize(
     ("page", "line", "code"),
     [
-        pytest.param(page, *block, id=f"{name}-{block[0]}")
+        pytest.param(page, *block, id=f"{name}-{block[0]}", marks=NEEDS.get(name, []))
         for name, page in PAGES.items()
         for block in blocks(page, "python")
     ],

@@ -5,6 +5,9 @@ Judgments by iteration are "doc/iteration:grade ...", preferences are in `prefs`
 "group/subgroup/doc:level ...".
 A case may have a training set by query, "doc doc:grade ...", and attributes by name and document: a
 number, a text, or a list of texts.
+A case may have `answers` by query, judged without a name: "id=importance/weight/part:assignment ..."
+for nuggets, where importance is v or o; and `cited`, "sentence/doc:support ...", or the sentence alone
+if it cites nothing. Assignments and supports are s, p, n or c. Their runs are stored and evaluated.
 `expected` maps a metric to its value for the only query, or to values by query and for all of them. A
 value is an expression over whole numbers with + - * /, log2, ln and sqrt, worked out exactly as far as
 it goes, or "null".
@@ -129,6 +132,57 @@ def attributes(case: dict[str, Any]) -> list[dict[str, dict[str, Any]]]:
     ]
 
 
+WORDS = {"s": "support", "p": "partial_support", "n": "not_support", "c": "contradict"}
+IMPORTANCE = {"v": "vital", "o": "okay"}
+
+
+def answers(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read the nuggets of queries with their assignments to the answer of the run."""
+    rows = []
+    for query, text in case.get("answers", {}).items():
+        for word in text.split():
+            said, _, assignment = word.partition(":")
+            name, _, rest = said.partition("=")
+            fields = rest.split("/")
+            importance, weight, part = fields + ["1", ""][len(fields) - 1 :]
+            row = {"query_id": query, "nugget_id": name, "importance": IMPORTANCE[importance]}
+            row |= {"weight": float(weight), "assignment": WORDS.get(assignment)}
+            rows.append(row | ({"part": part} if part else {}))
+    return rows
+
+
+def citations(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read the citations of the run's answers."""
+    rows = []
+    for query, text in case.get("cited", {}).items():
+        for word in text.split():
+            place, _, support = word.partition(":")
+            sentence, _, doc = place.partition("/")
+            row: dict[str, Any] = {"query_id": query, "sentence": int(sentence)}
+            rows.append(row | ({"doc_id": doc, "support": WORDS[support]} if doc else {}))
+    return rows
+
+
+def stored(case: dict[str, Any], metrics: list[str], folder: Path) -> dict[tuple[str, str], Any]:
+    """Return the stored values of a case with assessed answers, by metric and query."""
+    wh = Warehouse(folder / "case.duckdb")
+    wh.ingest_qrels("case", qrels(case, folder)[0])
+    wh.ingest_run("case", run(case), name="run")
+    if rows := answers(case):
+        wh.ingest_nuggets("case", rows)
+        if assigned := [row for row in rows if row["assignment"]]:
+            wh.ingest_assignments("case", assigned, name="run")
+    if rows := citations(case):
+        wh.ingest_citations("case", rows, name="run")
+    wh.evaluate("case", metrics=metrics)
+    found = wh.query("select metric, query_id, value from query_scores").fetchall()
+    found += [
+        (metric, "all", value)
+        for metric, value in wh.query("select metric, value from run_scores").fetchall()
+    ]
+    return {(metric, query): value for metric, query, value in found}
+
+
 def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
     made: dict[tuple[str, str], Number | None] = {}
     for metric, given in case["expected"].items():
@@ -160,21 +214,26 @@ ALL = [
 def test_case(name: str, number: int, tmp_path: Path) -> None:
     case = read(FOLDER / f"{name}.toml")[number - 1]
     keys = {"why", "qrels", "prefs", "run", "training", "attributes", "expected", *OPTIONS}
+    keys |= {"answers", "cited"}
     assert set(case) <= keys
     wanted = expected(case)
     assert wanted
     metrics = list(case["expected"])
     assert all(metric.startswith(name) for metric in metrics)
     options = {key: case[key] for key in OPTIONS if key in case}
-    source, how = qrels(case, tmp_path)
-    scores = Warehouse.score(
-        source, run(case), metrics,
-        training=training(case), attributes=attributes(case), **how, **options,
-    )  # fmt: skip
-    canonical = {
-        metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
-    }
-    ours = {(metric, query): found for query, metric, found in scores.relation.fetchall()}
+    if "answers" in case or "cited" in case:
+        canonical = dict(zip(metrics, map(str, notation.parse(*metrics)), strict=True))
+        ours = stored(case, metrics, tmp_path)
+    else:
+        source, how = qrels(case, tmp_path)
+        scores = Warehouse.score(
+            source, run(case), metrics,
+            training=training(case), attributes=attributes(case), **how, **options,
+        )  # fmt: skip
+        canonical = {
+            metric: str(one.metric) for metric, one in zip(metrics, scores.requested, strict=True)
+        }
+        ours = {(metric, query): found for query, metric, found in scores.relation.fetchall()}
     for (metric, query), exact in wanted.items():
         found = ours[canonical[metric], query]
         if exact is None or found is None:

@@ -126,6 +126,20 @@ TRAINING = {"usual": {"b": 1}, "another": {"a": 1, "x": 1}}
 GENRES = {doc: {"genre": ["war", doc]} for doc in "abcx"}
 
 
+# The answer to one query is assessed.
+ANSWER = [
+    {"query_id": "usual", "text": "a fact", "importance": "vital", "part": "x"}
+    | {"assignment": "support", "sentence": 1, "doc_id": "a", "support": "support"}
+]
+
+
+def catalogue_of_answers() -> list[str]:
+    """Return the metrics of what judges say of answers, which only stored runs have."""
+    return [
+        name for name, one in catalogue().items() if {*one.reads} & {"assignments", "citations"}
+    ]
+
+
 def text_of(found: Template) -> str:
     """Return a metric with what it needs."""
     example = {"attribute": "genre", "number": "0.5", "integer": "3", "grade": "3"}
@@ -143,13 +157,24 @@ def without_a_value(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[
     said = [f"{name} = -7" for name in catalogue()]
     head = '[protocols.told]\nextends = "default"\nsummary = "-7 in place of no value."\n'
     config.write_text("\n".join([head, "[protocols.told.undefined]", *said]), encoding="utf-8")
-    names = [text_of(found) for found in catalogue().values()]
+    answers = catalogue_of_answers()
+    names = [text_of(found) for name, found in catalogue().items() if name not in answers]
+    wh = Warehouse(config.with_name("warehouse.duckdb"))
+    wh.ingest_qrels("stored", QRELS)
+    wh.ingest_run("stored", RUN, name="run")
+    wh.ingest_nuggets("stored", ANSWER)
+    wh.ingest_assignments("stored", ANSWER, name="run")
+    wh.ingest_citations("stored", ANSWER, name="run")
 
     def values(protocol: str) -> dict[tuple[str, str], float | None]:
         scores = Warehouse.score(
             QRELS, RUN, names, protocol=protocol, training=TRAINING, attributes=[GENRES]
         )
         rows = scores.relation.fetchall()
+        wh.evaluate("stored", metrics=list(answers), protocol=protocol)
+        rows += wh.query(
+            "select query_id, metric, value from query_scores where protocol = $1", {"1": protocol}
+        ).fetchall()
         return {(parse_one(metric).metric.name, query): value for query, metric, value in rows}
 
     with project.using(config):

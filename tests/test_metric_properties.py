@@ -17,6 +17,7 @@ import oracles_diversity
 import oracles_preferences
 import oracles_ratings
 import oracles_recsys
+import oracles_sampled
 import oracles_sklearn
 import oracles_sources
 import oracles_user_models
@@ -127,7 +128,7 @@ def test_every_twin_is_compared() -> None:
     assert twins_in(oracles) <= compared
     for module in (
         oracles_sources, oracles_sklearn, oracles_user_models, oracles_diversity,
-        oracles_preferences, oracles_ratings, oracles_recsys,
+        oracles_sampled, oracles_preferences, oracles_ratings, oracles_recsys,
     ):  # fmt: skip
         named = {metric.name for metric in notation.parse(*module.METRICS)}
         missing = twins_in(module) - named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import oracles_answers
 import oracles_preferences
 import oracles_user_models
 import pytest
@@ -324,12 +325,13 @@ def test_the_level_is_for_binary_metrics() -> None:
         for name, found in catalogue().items()
         if any(p.follows_level for p in found.parameters)
     }
-    gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG"}
+    gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG", "U"}
     others = {"NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
     others |= {"RMSE", "MAE", "R2"}
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
-    shown |= {"Share", "Surprisal", "Unseen"}
+    shown |= {"Entropy", "Share", "Surprisal", "Unseen"}
     without = twins_in(oracles_user_models) | twins_in(oracles_preferences)
+    without |= twins_in(oracles_answers)
     assert set(catalogue()) - followers == gains | others | shown | without
 
 

@@ -55,8 +55,14 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     expected = {name if name.startswith("warehouse/") else f"warehouse/{name}" for name in checkout}
-    inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
+    inside = {name for name in names if not name.split("/")[0].endswith((".dist-info", ".data"))}
     assert inside == expected
+    shared = {name.partition("/data/")[2] for name in names if name.split("/")[0].endswith(".data")}
+    docs = CHECKOUT / "docs"
+    assert shared == {
+        path.relative_to(docs).as_posix() for path in (docs / "share").rglob("*") if path.is_file()
+    }
+    assert "share/man/man1/warehouse.1" in shared
     for pattern in (
         "warehouse/sql/metrics/nDCG.sql.j2",
         "warehouse/migrations/env.py",

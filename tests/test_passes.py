@@ -152,6 +152,7 @@ def test_names_of_columns_differ_within_a_pass() -> None:
         step(columns="*, 1 as m"),
         step(columns="n, 1 as metric_number, 2 as m"),
         step(columns="n, 1 as m, 2 as m"),
+        step(columns="n, max(x) as m, m - 1 as o"),
         step().replace("from s", "from other"),
         "select run_id, query_id, 1 as value from t",
         "select run_id, query_id, value from t group by run_id, query_id",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from conformance import PROTOCOLS, SUITE, suite_file
@@ -113,39 +116,71 @@ def test_pytrec_eval_refuses_what_is_no_run() -> None:
 
 # --------------------------------------------------------------------------- ranx
 
-# What these ask for is not there, by design: lists for numba, and files of LZ4.
+# What these ask for is not there, by design: lists and inner functions for numba, and files of LZ4.
 LEFT_OUT = {
     "qrels_test.test_to_typed_list",
     "run_test.test_to_typed_list",
     "run_test.test_save_load_lz4",
+    "condorcet_test.test_get_candidates",
+    "condorcet_test.test_get_results",
 }
+OURS = "from warehouse.compat.ranx"
 USUAL = {
-    "from ranx import": "from warehouse.compat.ranx import",
+    "from ranx import": f"{OURS} import",
+    "from ranx.data_structures.qrels import": f"{OURS}.lists import",
+    "from ranx.data_structures.run import": f"{OURS}.lists import",
+    "from ranx.fusion import": f"{OURS}.fusion import",
+    "from ranx.fusion.condorcet import get_candidates, get_results": "",
+    "from ranx.metrics": f"{OURS}.metrics",
+    "import ranx.metrics as rm": "import warehouse.compat.ranx.metrics as rm",
+    "from ranx.normalization import": f"{OURS}.normalization import",
+    "from numba.typed import List as TypedList": "TypedList = list",
     "from numba.typed import List": "List = list",  # numba takes seconds to compile its own
+} | {
+    f"{OURS}.metrics.{name} import": f"{OURS}.metrics import"
+    for name in ("bpref", "f1", "precision", "recall", "rank_biased_precision")
 }
-CHANGES = {
-    "evaluate_test": USUAL,
-    "qrels_test": USUAL
-    | {
-        "from ranx.data_structures.qrels import": "from warehouse.compat.ranx.lists import",
-    },
-    "run_test": USUAL
-    | {
-        "from ranx.data_structures.run import": "from warehouse.compat.ranx.lists import",
-    },
-    # fewer queries, so that the six comparisons take less time; and a seed that breaks no other test
-    "report_test": {
-        "from ranx import": USUAL["from ranx import"],
-        "return 1_000": "return 40",
-        "random.seed = 42": "random.seed(42)",
-    },
+# Fewer queries, so that the six comparisons take less time; and a seed that breaks no other test.
+OTHERS = {
+    "report_test": {"return 1_000": "return 40", "random.seed = 42": "random.seed(42)"},
 }
 LONG = {"report_test.test_stat_test", "report_test.test_to_dict"}
-for _file, _changes in CHANGES.items():
-    for _name, _thing in vars(load(SUITES / "ranx" / f"{_file}.py", _changes)).items():
+# Each merging takes a second; of these files CI runs a few.
+MERGING = (
+    "comb_",
+    "condorcet",
+    "borda",
+    "isr",
+    "mixed",
+    "norm",
+    "rbc",
+    "rrf",
+    "weighted",
+    "wmnz",
+    "wsum",
+)
+IN_CI = ("comb_sum_test", "rank_norm_test")
+
+
+def load_ranx(path: Path) -> ModuleType:
+    """Run one of ranx's files with its imports changed, and names of its own for its fixtures."""
+    text = path.read_text(encoding="utf-8")
+    changed = text
+    for old, new in (USUAL | OTHERS.get(path.stem, {})).items():
+        changed = changed.replace(old, new)
+    for name in re.findall(r"@pytest\.fixture\ndef (\w+)\(", changed):
+        changed = re.sub(rf"(?<![.\w\"/]){name}(?![\w\"/])", f"{path.stem}_{name}", changed)
+    return load(path, {text: changed})
+
+
+RANX = sorted(path.stem for path in (SUITES / "ranx").glob("*.py"))
+for _file in RANX:
+    _path = SUITES / "ranx" / f"{_file}.py"
+    for _name, _thing in vars(load_ranx(_path)).items():
         _whole = f"{_file}.{_name}"
         if _name.startswith("test_") and _whole not in LEFT_OUT:
-            _marked = pytest.mark.long(_thing) if _whole in LONG else _thing
+            _merges = any(word in _file for word in MERGING) and _file not in IN_CI
+            _marked = pytest.mark.long(_thing) if _whole in LONG or _merges else _thing
             globals()[f"test_ranx_{_file}_{_name[5:]}"] = _marked
         elif type(_thing).__name__ == "FixtureFunctionDefinition":
             globals()[_name] = _thing
@@ -156,7 +191,7 @@ def ranx_data(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Give ranx's tests a copy of their files, some of which they write over."""
-    if request.function.__module__ in CHANGES:
+    if request.function.__module__ in RANX:
         shutil.copytree(SUITES / "ranx" / "test_data", tmp_path / "tests/unit/ranx/test_data")
         monkeypatch.chdir(tmp_path)
 
@@ -217,6 +252,43 @@ def test_ranx_gives_the_same_values_and_tests() -> None:
         fused, merged = here.fuse(mine, **how), ranx.fuse(theirs, **how)
         for query in qrels:
             assert fused[query] == pytest.approx(dict(merged.run[query]), abs=1e-9), how
+    # trained on some queries, and merged on others
+    train, rest = dict(list(qrels.items())[::2]), list(qrels)[1::2]
+
+    def make(side: ModuleType, queries: Iterable[str]) -> list[Any]:
+        return [side.Run({q: run[q] for q in queries}, name=n) for n, run in runs.items()]
+
+    for method in ("bayesfuse", "segfuse"):
+        lists = []
+        for side in (here, ranx):
+            best = side.optimize_fusion(side.Qrels(train), make(side, train), method=method)
+            lists.append(side.fuse(make(side, rest), method=method, params=best).run)
+        for query in rest:
+            assert dict(lists[0][query]) == pytest.approx(dict(lists[1][query]), abs=1e-9), method
+    # equal scores may stand in another order in ranx: what each chooses is the best by its own lists
+    for method in ("wsum", "rrf"):
+        sides = (here, ranx)
+        best = [
+            side.optimize_fusion(side.Qrels(train), make(side, train), method=method, metric="map")
+            for side in sides
+        ]
+        assert best[0].keys() == best[1].keys()
+        for number, side in enumerate(sides):
+            own, other = (
+                side.evaluate(
+                    side.Qrels(train),
+                    side.fuse(make(side, train), method=method, params=params),
+                    "map",
+                )
+                for params in (best[number], best[1 - number])
+            )
+            assert own >= other - 1e-9, method
+    best, tried = here.optimize_fusion(
+        judged_here, mine, method="rrf", metric="map", return_optimization_report=True
+    )
+    assert len(tried.configs) == len(tried.results) == 10
+    assert f"rrf(k={best['k']})" == tried.configs[0]
+    assert str(tried).splitlines()[2].split() == [tried.configs[0], f"{max(tried.results):.3f}"]
 
 
 def test_ranx_refuses_what_does_not_fit(tmp_path: Path) -> None:
@@ -240,8 +312,10 @@ def test_ranx_refuses_what_does_not_fit(tmp_path: Path) -> None:
     bad.write_text("q Q0 a 1 2.0 x\nq Q0 b\n", encoding="utf-8")
     with expect_refusal("bad.trec … line 2", InputError):
         here.Run.from_file(str(bad))
-    with expect_refusal("bayesfuse … trained"):
+    with expect_refusal("bayesfuse … trained … optimize_fusion"):
         here.fuse([run, here.Run(run.run, name="other")], method="bayesfuse")
+    with expect_refusal("sum … nothing to choose"):
+        here.optimize_fusion(qrels, [run, run], method="sum")
     with expect_refusal("same … two runs"):
         here.compare(qrels, [here.Run(run.run, "same"), here.Run(run.run, "same")], "map")
 

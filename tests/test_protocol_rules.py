@@ -10,6 +10,7 @@ import oracles_diversity
 import oracles_preferences
 import oracles_ratings
 import oracles_recsys
+import oracles_sampled
 import oracles_sklearn
 import oracles_sources
 import oracles_user_models
@@ -249,7 +250,7 @@ def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
 EVERYTHING = [
     *METRICS, *oracles_sources.METRICS, *oracles_sklearn.METRICS, *oracles_user_models.METRICS,
     *oracles_diversity.METRICS, *oracles_preferences.METRICS, *oracles_ratings.METRICS,
-    *oracles_recsys.METRICS,
+    *oracles_recsys.METRICS, *oracles_sampled.METRICS,
 ]  # fmt: skip
 
 

@@ -166,6 +166,18 @@ def test_the_examples_of_the_views_answer(
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_scores.duckdb"))
         rows = [{"query_id": "19335", "metric": "nuggets", "value": 0.5}]
         wh.ingest_scores("dl19", rows, name="bm25")
+    if relation in ("nugget_assignments", "answer_citations"):
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_answers.duckdb"))
+        rows = [
+            {"query_id": "19335", "text": "a fact", "importance": "vital"}
+            | {"assignment": "support", "sentence": 1, "doc_id": "8412681", "support": "support"}
+        ]
+        wh.ingest_nuggets("dl19", rows)
+        wh.ingest_assignments("dl19", rows, name="bm25")
+        wh.ingest_citations("dl19", rows, name="bm25")
+    if relation == "judge_judgments":
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_judges.duckdb"))
+        wh.ingest_judgments("dl19", {"19335": {"8412681": 1}}, judge="ann")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 

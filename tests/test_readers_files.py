@@ -197,7 +197,8 @@ def test_unknown_format(con, tmp_path, name):
     path = tmp_path / "a"
     path.write_bytes(RUN)
     with pytest.raises(
-        UsageError, match="known: trec, csv, tsv, jsonl, parquet, mteb, rank_eval, matrix, ranx"
+        UsageError,
+        match="known: trec, csv, tsv, jsonl, parquet, arrow, mteb, rank_eval, matrix, npz",
     ):
         readers.stage(con, path, "run", format=name)
 

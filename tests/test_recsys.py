@@ -308,3 +308,31 @@ def test_stored_runs_and_files_give_the_same(wh: Warehouse) -> None:
         "union all select 'all', metric, value from run_scores"
     )
     assert set(stored.fetchall()) == set(read.relation.fetchall())
+
+
+def test_entropy_is_lenskits() -> None:
+    """Values of LensKit 2025.8.1: matrix_column_entropy of the items' distributions over genres.
+
+    The last are with GeometricRankWeight(0.85).
+    """
+    genres = {"a": "s", "b": "st", "c": "tuv", "d": "u", "e": "vs", "f": "t"}
+    lists = {"q1": "abcdef", "q2": "fcb", "q3": "d"}
+    golden = {
+        "q1": [1.9287323709586306, 1.7177610244083281, 1.8746259200252369],
+        "q2": [1.5694463813275639, 1.5694463813275639, 1.511396607947857],
+        "q3": [6.41225451606141e-05, 6.41225451606141e-05, 6.41225451606141e-05],
+    }
+    scores = Warehouse.score(
+        {query: {"a": 1} for query in lists},
+        {q: {doc: -float(n) for n, doc in enumerate(docs)} for q, docs in lists.items()},
+        [
+            "Entropy(attribute=genre, smoothing=1e-6)",
+            "Entropy(attribute=genre, smoothing=1e-6)@3",
+            "Entropy(attribute=genre, smoothing=1e-6, p=0.85)",
+        ],
+        attributes=[{doc: {"genre": list(values)} for doc, values in genres.items()}],
+    )
+    found: dict[str, list[float]] = {}
+    for query, _, value in scores.relation.filter("query_id <> 'all'").fetchall():
+        found.setdefault(query, []).append(value)
+    assert found == {query: pytest.approx(values, abs=1e-12) for query, values in golden.items()}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -84,6 +86,37 @@ def test_the_workflows() -> None:
     assert publish["permissions"] == {"id-token": "write"}
     assert not [step for step in publish["steps"] if "run" in step]
     assert (CHECKOUT / load(WORKFLOWS / "tests.yml")["jobs"]["all"]["steps"][-1]["run"]).exists()
+
+
+def test_the_man_page_lists_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python docs/share.py` writes it anew; completions ask the program for everything."""
+    monkeypatch.syspath_prepend(str(CHECKOUT / "docs"))
+    share = CHECKOUT / "docs" / "share"
+    page = (share / "man/man1/warehouse.1").read_text(encoding="utf-8")
+    assert page == importlib.import_module("share").man_page()
+    if shutil.which("groff"):
+        call = ["groff", "-man", "-ww", "-Tutf8", "-z"]
+        done = subprocess.run(call, input=page, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+    scripts = [file for file in share.rglob("*") if file.is_file() and file.suffix != ".1"]
+    assert len(scripts) == 3
+    for script in scripts:
+        assert "_WAREHOUSE_COMPLETE=complete_" in script.read_text(encoding="utf-8")
+
+
+def test_the_conda_recipe() -> None:
+    """Its requirements are the project's: DuckDB has another name there, and an extra is a package."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = load(EXAMPLES / "recipe.yaml")
+    assert recipe["context"]["version"] == project["version"]
+    ours = {one.replace("[widechars]", "") for one in project["dependencies"]}
+    ours = {re.sub(r"^duckdb(?=>)", "python-duckdb", one) for one in ours} | {"wcwidth"}
+    ours.add(f"python{project['requires-python']}")
+    assert {one.replace(" ", "") for one in recipe["requirements"]["run"]} == ours
+    for script in recipe["tests"][1]["script"]:
+        check(shlex.split(script)[1:])
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    assert entry.split(" = ") == ["warehouse", project["scripts"]["warehouse"]]
 
 
 def test_the_containers() -> None:

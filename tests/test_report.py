@@ -57,6 +57,11 @@ def fill_rich(wh: Warehouse) -> None:
     for name, lists in (("one", ("xab", "bxa", "ya", "ab")), (SCRIPT, ("ax", "b", "by", "a"))):
         found = {f"q{n}": {d: 9.0 - p for p, d in enumerate(of)} for n, of in enumerate(lists)}
         wh.ingest_run("rich", found, name=name, system="S")
+    graded = [
+        {"run": "one", "query_id": f"q{n}", "metric": "<i>tone</i>", "value": n / 4}
+        for n in range(4)
+    ]
+    wh.ingest_scores("rich", graded, judge="<b>Ann</b>")
     wh.fuse("rich", ["one", SCRIPT], "wsum", name="both", weights=[0.25, 0.75])
     wh.evaluate("rich", metrics=["nDCG@3", "AP"], slices="kind")
     wh.curve("rich", "PrecisionByRank@3", store=True)
@@ -303,6 +308,13 @@ def test_history_is_that_of_the_command(site: Site) -> None:
         records = [(point["x"], point["y"]) for point in values_of(found, "records")]
         assert records == [(int(row[0].timestamp() * 1000), row[4]) for row in rows if row[6]]
         assert all((site.folder / "tiny" / point["go"]).exists() for point in drawn)
+
+
+@pytest.mark.slow
+def test_imported_values_have_their_source_and_judge(site: Site) -> None:
+    (row,) = [row for row in site.pages["rich/imported.html"].cells if row[0] == "one"]
+    assert row[1:7] == ["<i>tone</i>", "0.3750", "4", "<b>Ann</b>", "<list>", "records"]
+    assert "tiny/imported.html" not in site.pages
 
 
 @pytest.mark.slow

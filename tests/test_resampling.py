@@ -235,6 +235,66 @@ def test_the_bootstrap_worked_anew(queries: int) -> None:
     )
 
 
+@pytest.mark.parametrize("queries", [5, 12])
+def test_bca_is_that_of_scipy(queries: int) -> None:
+    """SciPy makes the interval of the same resamples, given to it as those of an earlier call."""
+    np, stats = pytest.importorskip("numpy"), pytest.importorskip("scipy.stats")
+    # skewed, in sixty-fourths
+    one, other = ([round(x**3 * 64) / 64 for x in some] for some in drawn(5, queries=queries))
+    differences = np.array(other) - np.array(one)
+    how = Resampling(400, 5)
+    means = [differences[picks].mean() for picks in resampled(how, queries)]
+    first = stats.bootstrap((differences,), np.mean, n_resamples=10, method="BCa")
+    first.bootstrap_distribution = np.array(means)
+    wanted = stats.bootstrap(
+        (differences,), np.mean, n_resamples=0, bootstrap_result=first, method="BCa",
+        confidence_level=0.9,
+    ).confidence_interval  # fmt: skip
+    runs = of_runs(one, other, one, [value + 0.5 for value in one])
+    with connection(runs, [(0, 1), (0, 2), (0, 3)]) as con:
+        found = resampling.bootstrap(
+            con, how, dict.fromkeys(range(3), queries), 0.1, is_corrected=True
+        )
+        plain = resampling.bootstrap(con, how, {0: queries}, 0.1)
+    assert found[0] == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert found[0] != pytest.approx(plain[0], abs=1e-3)
+    # nothing deviates
+    assert [found[1], found[2]] == [(0.0, 0.0), (0.5, 0.5)]
+
+
+def studentised(some: Sequence[Fraction], mean: Fraction) -> float:
+    """Return the t of some differences less a mean: infinite if only the mean differs from 0."""
+    total, n = sum(some), len(some)
+    shift = total - n * mean
+    spread = n * sum(one * one for one in some) - total * total
+    if not spread:
+        return inf if shift else 0.0
+    return abs(float(shift)) / sqrt(spread)
+
+
+@pytest.mark.parametrize("queries", [5, 8])
+def test_the_paired_bootstrap_test_worked_anew(queries: int) -> None:
+    """Sakai 2006, resample by resample in fractions, which the shift to the mean 0 leaves exact.
+
+    A pair with one difference in all queries has an infinite t, which no shifted resample reaches.
+    """
+    one, other = ([round(x * 64) / 64 for x in values] for values in drawn(3, queries=queries))
+    differences = [Fraction(b) - Fraction(a) for a, b in zip(one, other, strict=True)]
+    how = Resampling(200, 5)
+    t = studentised(differences, Fraction(0))
+    extreme = sum(
+        studentised([differences[pick] for pick in picks], sum(differences) / Fraction(queries))
+        >= t - 1e-9
+        for picks in resampled(how, queries)
+    )
+    runs = of_runs(one, other, one, [value + 0.5 for value in one])
+    with connection(runs, [(0, 1), (0, 2), (0, 3)]) as con:
+        found = resampling.bootstrap_test(con, how, dict.fromkeys(range(3), queries))
+    assert found[0] == resampling.Chance((1 + extreme) / 201, 200, is_exact=False)
+    assert 1 < extreme < 200
+    assert [found[n].p for n in (1, 2)] == [1.0, 1 / 201]
+
+
 # --------------------------------------------------------------------------- ranks of runs
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import duckdb
 import pytest
 from clusters import cluster, needs_spark
-from engines import bits, computable, first_files
-from shared_cases import needs_cases
+from engines import InTurn, bits, computable, first_files, stored
+from refusals import expect_refusal
+from shared_cases import CASES, needs_cases
 
 from warehouse import Warehouse
+from warehouse.errors import InputError, WarehouseError
 
 pytestmark = [pytest.mark.slow, needs_spark]
+PROTOCOLS = ("default", "trec_eval_9", "trec_eval_c", "ranx", "ir_measures")
 
 
 @pytest.fixture(scope="module")
@@ -28,57 +34,220 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             session.stop()
 
 
-@needs_cases
-@pytest.mark.parametrize(
-    ("case", "protocol"),
-    [
-        ("edge_basic/ties_float32", "trec_eval_9"),
-        ("dl19_passage", "default"),
-        *(
-            pytest.param(case, protocol, marks=pytest.mark.long)
-            for case in (
-                "edge_basic/interleaved_queries",
-                "dl19_passage",
-                "ml_latest_small",
-                "mptp2078",
-            )
-            for protocol in ("default", "trec_eval_9", "trec_eval_c", "ranx", "ir_measures")
-        ),
-    ],
-)
-def test_by_run(spark: Any, case: str, protocol: str) -> None:
-    qrels, runs = first_files(case)
-    metrics = computable(protocol, pooled=True)
+def divided(
+    spark: Any, case: str, protocol: str, num_buckets: int, num_runs: int | None = None
+) -> int:
+    """Score a case in one process and on a cluster, by run if there are no buckets; count the values."""
+    qrels, runs = first_files(case, num_runs)
+    metrics = computable(protocol, pooled=not num_buckets)
+    how: dict[str, Any] = {"by": "query", "buckets": num_buckets} if num_buckets else {}
     plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
-    found = Warehouse.score(qrels, runs, metrics, protocol=protocol, engine=spark)
-    assert bits(found.relation) == bits(plain.relation)
+    found = Warehouse.score(qrels, runs, metrics, protocol=protocol, engine=spark, **how)
+    rows = bits(plain.relation)
+    assert bits(found.relation) == rows
     assert bits(found.board()) == bits(plain.board())
     assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
+    return len(rows)
 
 
 @needs_cases
 @pytest.mark.parametrize(
     ("case", "protocol", "num_buckets"),
     [
+        ("edge_basic/ties_float32", "trec_eval_9", 0),
+        ("dl19_passage", "default", 0),
         ("dl19_passage", "trec_eval_9", 3),
-        *(
-            pytest.param(case, protocol, buckets, marks=pytest.mark.long)
-            for case in ("edge_basic/interleaved_queries", "dl19_passage", "ml_latest_small")
-            for protocol in ("default", "trec_eval_c", "ranx")
-            for buckets in (1, 32)
-        ),
     ],
 )
-def test_by_query(spark: Any, case: str, protocol: str, num_buckets: int) -> None:
-    qrels, runs = first_files(case)
-    metrics = computable(protocol, pooled=False)
-    plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
-    found = Warehouse.score(
-        qrels, runs, metrics, protocol=protocol, engine=spark, by="query", buckets=num_buckets
+def test_the_same_bits(spark: Any, case: str, protocol: str, num_buckets: int) -> None:
+    assert divided(spark, case, protocol, num_buckets, 4) > 0
+
+
+@pytest.mark.long
+@needs_cases
+@pytest.mark.parametrize("num_workers", [2, 1])
+def test_the_same_bits_of_every_case(
+    num_workers: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each case, metric, protocol and division; says how many values were the same."""
+    cases = [path.parent.relative_to(CASES) for path in CASES.glob("**/runs") if path.is_dir()]
+    total = 0
+    with cluster(tmp_path, num_workers) as started:
+        session = started.session()
+        try:
+            for case in sorted(map(str, cases)):
+                for protocol in PROTOCOLS:
+                    if not is_scored(case, protocol):
+                        continue
+                    for num_buckets in (0, 1, 3, 32):
+                        count = divided(session, case, protocol, num_buckets)
+                        total += count
+                        with capsys.disabled():
+                            print(
+                                num_workers, case, protocol, num_buckets, count, total, flush=True
+                            )
+        finally:
+            session.stop()
+
+
+def is_scored(case: str, protocol: str) -> bool:
+    """Whether the runs of a case can be read: some cases are about what is refused."""
+    qrels, runs = first_files(case, None)
+    try:
+        Warehouse.score(qrels, runs, "AP", protocol=protocol)
+    except InputError:
+        return False
+    return True
+
+
+@needs_cases
+@pytest.mark.parametrize("by", ["run", pytest.param("query", marks=pytest.mark.long)])
+def test_stored_runs(spark: Any, tmp_path: Path, by: Literal["run", "query"]) -> None:
+    """The tasks read predictions in the folder of the database, and leave their values there."""
+    qrels, runs = first_files("dl19_passage")
+    metrics = computable("default", pooled=by == "run")[:: 6 if by == "run" else 1]
+    plain, parts = tmp_path / "plain.duckdb", tmp_path / "parts.duckdb"
+    warehouse = Warehouse(plain)
+    warehouse.ingest_qrels("dl19", qrels)
+    for run in runs:
+        warehouse.ingest_run("dl19", run)
+    shutil.copy(plain, parts)
+    warehouse.evaluate(metrics=metrics)
+    Warehouse(parts).evaluate(metrics=metrics, engine=spark, by=by)
+    assert stored(parts) == stored(plain)
+
+
+@needs_cases
+def test_tables_of_runs(spark: Any, tmp_path: Path) -> None:
+    """A folder of Parquet by run, a Delta table with a deleted run, and a data frame."""
+    deltalake = pytest.importorskip("deltalake")
+    qrels, runs = first_files("dl19_passage", 2)
+    with duckdb.connect() as con:
+        con.execute(
+            "create table t (run varchar, query_id varchar, doc_id varchar, score double, "
+            "position bigint)"
+        )
+        for run in runs:
+            con.execute(
+                "insert into t select $run, column0, column2, column4, row_number() over () "
+                "from read_csv($path, delim = ' ', header = false, all_varchar = true)",
+                {"run": run.name.removesuffix(".gz").removesuffix(".run"), "path": str(run)},
+            )
+        con.execute(
+            f"copy (from t order by hash(doc_id)) to '{tmp_path}/parquet' "
+            "(format parquet, partition_by (run))"
+        )
+        rows = con.sql("from t order by hash(doc_id)").to_arrow_table()
+        other = con.sql("select * replace ('other' as run) from t limit 9").to_arrow_table()
+    folder = str(tmp_path / "delta")
+    deltalake.write_deltalake(folder, rows, partition_by=["run"])
+    deltalake.write_deltalake(folder, other, mode="append")
+    deltalake.DeltaTable(folder).delete("run = 'other'")
+    frame = spark.read.parquet(str(tmp_path / "parquet"))
+    how: dict[str, Any] = {"engine": spark, "by": "query", "buckets": 2}
+    for table, protocol in (
+        (tmp_path / "parquet", "default"),
+        (folder, "ranx"),
+        (frame, "default"),
+    ):
+        metrics = computable(protocol, pooled=False)[::20]
+        plain = Warehouse.score(qrels, runs, metrics, protocol=protocol)
+        found = Warehouse.score(qrels, table, metrics, protocol=protocol, **how)
+        assert bits(found.relation) == bits(plain.relation)
+        assert bits(found.board()) == bits(plain.board())
+        assert [read.num_hits for read in found.read] == [read.num_hits for read in plain.read]
+    name = found.names[1]
+    (again,) = frame.filter(frame["run"] == name).take(1)
+    frame.createOrReplaceTempView("given")
+    wrong = spark.sql(
+        "select run, query_id, doc_id, score from given "
+        f"union all select '{name}', '{again.query_id}', '{again.doc_id}', 0.5 "
+        "union all select 'new', 'q', 'd', double('nan') union all select 'new', 'q', null, 1.0"
     )
+    found = Warehouse.score(qrels, wrong, "AP", **how)
+    assert len(found.names) == 1
+    words = f"document '{again.doc_id}' is there twice for query '{again.query_id}'"
+    assert str(found.refused[name]) == f"the table: run {name}: {words}"
+    assert "rows without a query, a document or a finite score: 2" in str(found.refused["new"])
+    unordered = frame.drop("position")
+    for table, options, words in (
+        (unordered, {"protocol": "xclib", "by": "query"}, "protocol xclib … column position"),
+        (frame, {"by": "run"}, "by='query'"),
+        (frame.drop("score"), {"by": "query"}, "no column score (there are: query_id"),
+        ([frame, *runs], {"by": "query"}, "give it alone"),
+    ):
+        with expect_refusal(words, WarehouseError):
+            Warehouse.score(qrels, table, "AP", engine=spark, **options)
+    with expect_refusal("engine='spark'"):
+        Warehouse.score(qrels, frame, "AP", engine=InTurn(), by="query")
+
+
+@needs_cases
+@pytest.mark.parametrize("by", ["run", pytest.param("query", marks=pytest.mark.long)])
+def test_a_run_is_refused(spark: Any, tmp_path: Path, by: Literal["run", "query"]) -> None:
+    """With its lines, while the others come back."""
+    qrels, runs = first_files("dl19_passage", 2)
+    wrong = tmp_path / "wrong.run"
+    wrong.write_text("19335 Q0 d1 1 2.5 x\n19335 Q0 d2 2 high x\n19335 Q0 d1 3 0.5 x\n")
+    plain = Warehouse.score(qrels, runs, "AP")
+    found = Warehouse.score(qrels, [wrong, *runs], "AP", engine=spark, by=by)
+    assert bits(found.relation) == bits(plain.relation)
+    assert list(found.refused) == ["wrong"]
+    assert "wrong.run: 2 problems\n  line 2: score 'high' is not a number" in str(
+        found.refused["wrong"]
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["run", "query"])
+@pytest.mark.parametrize("killed", ["worker", "python"])
+def test_a_kill_among_many_predictions(
+    tmp_path: Path, killed: str, by: Literal["run", "query"]
+) -> None:
+    """Twenty million predictions; a worker with its executor, or the Python of one, is killed."""
+    with duckdb.connect() as con:
+        for number in range(20):
+            con.execute(
+                "copy (select 'q' || q as query_id, "
+                "'d' || (hash(q, d, $n) % 5000) || '_' || d as doc_id, "
+                "1000.0 - d + (hash(d, q, $n) % 3) as score from range(1000) t(q), range(1000) u(d)) "
+                f"to '{tmp_path}/run{number}.parquet'",
+                {"n": number},
+            )
+        qrels = con.sql(
+            "select 'q' || q as query_id, 'd' || (hash(q, d, 1) % 5000) || '_' || d as doc_id, "
+            "(hash(d, q) % 3)::integer as relevance from range(1000) t(q), range(0, 1000, 25) u(d)"
+        ).to_arrow_table()
+    runs = sorted(tmp_path.glob("run*.parquet"))
+    metrics = ["nDCG@10", "AP", "RR", "P@10", "R@100"]
+    plain = Warehouse.score(qrels, runs, metrics, per_query=True)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with cluster(folder) as started:
+        session = started.session()
+        deaths: list[int] = []
+
+        def kill() -> None:
+            time.sleep(12)
+            if killed == "worker":
+                started.kill_worker("worker1")
+                deaths.append(1)
+            else:
+                deaths.extend(started.kill_python("worker1"))
+
+        try:
+            Warehouse.score(qrels, runs[:2], metrics, engine=session)  # the executors are there
+            killer = threading.Thread(target=kill)
+            killer.start()
+            found = Warehouse.score(qrels, runs, metrics, engine=session, by=by, per_query=True)
+            was_alive = killer.is_alive()
+            killer.join()
+        finally:
+            session.stop()
+    assert deaths
+    assert not was_alive  # it ended in the middle
     assert bits(found.relation) == bits(plain.relation)
     assert bits(found.board()) == bits(plain.board())
-    assert (found.read, found.num_judged) == (plain.read, plain.num_judged)
 
 
 @pytest.mark.long

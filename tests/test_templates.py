@@ -16,10 +16,12 @@ from pathlib import Path
 import duckdb
 import jinja2
 import pytest
+from oracles_answers import METRICS as OF_ANSWERS
 from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
 from oracles_ratings import METRICS as OF_RATINGS
 from oracles_recsys import METRICS as OF_RECOMMENDERS
+from oracles_sampled import METRICS as OF_SAMPLES
 from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
 from oracles_user_models import METRICS as USER_MODELS
@@ -48,10 +50,12 @@ METRICS = list(
             *OF_THE_SOURCES,
             *USER_MODELS,
             *OF_ITERATIONS,
+            *OF_SAMPLES,
             *OF_PREFERENCES,
             *OF_RATINGS,
             *OF_RECOMMENDERS,
             *OF_SKLEARN,
+            *OF_ANSWERS,
             *WEIGHED,
         ]
     )
@@ -77,6 +81,10 @@ SCOPE = {
     "number double",
     "scope_query_attribute": "query_id varchar, attribute varchar, position integer, "
     "text varchar, number double",
+    "scope_assignment": "run_id integer, query_id varchar, judge varchar, nugget_id varchar, "
+    "importance varchar, weight double, part varchar, assignment varchar",
+    "scope_citation": "run_id integer, query_id varchar, judge varchar, sentence integer, "
+    "doc_id varchar, support varchar",
     "scope_part": "doc_id varchar",
     "scope_hit": "run_id integer, query_id varchar, doc_id varchar, relevance integer, rank bigint, "
     "rel_so_far bigint, nonrel_so_far bigint, whole_rank bigint",
@@ -194,6 +202,13 @@ STUBS = SCOPE | {
     "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
     "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
+    "pooled": "query_id varchar, doc_id varchar, stratum varchar, relevance double",
+    "strata": "query_id varchar, stratum varchar, num_pooled bigint, num_sampled bigint, "
+    "num_rel bigint, weight double",
+    "stratum_hits": "run_id integer, query_id varchar, doc_id varchar, rank bigint, "
+    "relevance double, is_rel boolean, stratum varchar, weight double, is_own boolean, "
+    "pooled_above bigint, sampled_above bigint, rel_above bigint",
+    "sampled_grades": "query_id varchar, relevance double, number double, num_above double",
     "novelty_gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "num_subtopics bigint",
     "novelty_ideal": "query_id varchar, ideal_rank bigint, gain double",
@@ -212,6 +227,9 @@ STUBS = SCOPE | {
     "num_lists bigint, rank bigint, is_rel boolean, place bigint, rel_so_far bigint, "
     "nonrel_above double",
     "tie_groups": "run_id integer, query_id varchar, first_rank bigint, last_rank bigint, gain double",
+    "assignments": "run_id integer, query_id varchar, nugget_id varchar, importance varchar, "
+    "weight double, part varchar, assignment varchar",
+    "citations": "run_id integer, query_id varchar, sentence integer, doc_id varchar, support varchar",
     "hits": HIT + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
 }
@@ -269,7 +287,7 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
             "scope": "part" if ties == "rank" else "global",
             "weight": "count" if given else "relevant", "attribute": given and "genre",
             "frequency": given and "count", "instances": given, "sparse": given is not None,
-            "catalogue": None, "tied": given is None,
+            "catalogue": None, "judge": given and "j", "tied": given is None,
             "numbered": ties == "rank",
             **{r: r for r in head["reads"]},
         }  # fmt: skip
@@ -340,6 +358,15 @@ def scope() -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute(
             "insert into scope_query_attribute select distinct query_id, 'count', 1, '2', 2 "
             "from scope_judgment"
+        )
+        con.execute(
+            "insert into scope_assignment select run_id, query_id, null, 'n' || n, "
+            "['vital', 'okay'][n], n, 'p' || (n % 2), ['support', 'contradict', 'not_support'][n] "
+            "from (select distinct run_id, query_id from scope_prediction), range(1, 4) as nugget (n)"
+        )
+        con.execute(
+            "insert into scope_citation select run_id, query_id, null, n, 'd' || n, 'support' "
+            "from (select distinct run_id, query_id from scope_prediction), range(1, 4) as cited (n)"
         )
         con.execute(
             "insert into scope_ranking select run_id, query_id, count(*), count(*) "

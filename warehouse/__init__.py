@@ -7,36 +7,32 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
+    from warehouse.compat.pyterrier import pyterrier
     from warehouse.ingest.logged_run import log_run
     from warehouse.metrics.python_metrics import metric
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Result", "Warehouse", "__version__", "log_run", "metric"]
+__all__ = ["Result", "Warehouse", "__version__", "log_run", "metric", "pyterrier"]
+
+# Imported on demand, so that the command line's help does not wait for DuckDB.
+_MODULES = {
+    "Result": "warehouse.report.result",
+    "Warehouse": "warehouse.warehouse",
+    "log_run": "warehouse.ingest.logged_run",
+    "metric": "warehouse.metrics.python_metrics",
+    "pyterrier": "warehouse.compat.pyterrier",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on demand, so that the command line's help does not wait for DuckDB.
-    if name == "Warehouse":
-        from warehouse.warehouse import Warehouse
-
-        return Warehouse
-    if name == "Result":
-        from warehouse.report.result import Result
-
-        return Result
-    if name == "log_run":
-        from warehouse.ingest.logged_run import log_run
-
-        return log_run
-    if name == "metric":
-        from warehouse.metrics.python_metrics import metric
-
-        return metric
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
@@ -157,6 +158,89 @@ class Warehouse:
                 iterations=iterations, replace=replace,
             ),
         )  # fmt: skip
+
+    def ingest_judgments(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        judge: str | None = None,
+        by: str | None = None,
+        kind: str | None = None,
+        model: str | None = None,
+        prompt: str | None = None,
+        label: str | None = None,
+        format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        relevance: str | None = None,
+        normalise: str | None = None,
+        where: str | None = None,
+        replace: bool = False,
+    ) -> list[Loaded]:
+        """Load judgments of a named judge, or of several, and return what was loaded for each.
+
+        Sources, errors and the other arguments are those of `ingest_qrels`. `judge` names who judged;
+        or `by` is the column that names the judge of each row, and a document may have a judgment of
+        each. `kind` is "human", "llm" (the default if `model` or `prompt` are given) or "crowd".
+
+        The judgments of a judge are a version of the qrels that is never current, so that they change
+        no board: `judges_agree`, `judges_swap` and `judges_correct` read the newest of each judge,
+        and `combine_judges` makes qrels of them. `leaderboard(qrels=…)` and `evaluate(qrels=…)` take
+        their versions too. Other judgments of the same judge need `replace`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> rows = [("ann", "q", "a", 1), ("ann", "q", "b", 0), ("ben", "q", "a", 1)]
+        >>> names = ("worker", "query_id", "doc_id", "relevance")
+        >>> table = [dict(zip(names, row)) for row in rows]
+        >>> loaded = wh.ingest_judgments("tiny", table, by="worker", kind="crowd")
+        >>> [(one.name, one.num_rows) for one in loaded]
+        [('ann', 2), ('ben', 1)]
+        """
+        from warehouse.ingest.judges import stage_judgments
+
+        return self._load(
+            dataset, source,
+            lambda con, name: stage_judgments(
+                con, source, name,
+                judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
+                format=format, columns=columns, relevance=relevance, normalise=normalise,
+                where=where, replace=replace,
+            ),
+        )  # fmt: skip
+
+    def combine_judges(
+        self,
+        dataset: str | None = None,
+        judges: Names = (),
+        *,
+        rule: str = "majority",
+        label: str | None = None,
+        replace: bool = False,
+    ) -> Loaded:
+        """Make qrels of the newest judgments of some `judges` (default: all), and store them.
+
+        Of several judgments of a document, the `rule` makes one: "majority" (of grades that equally
+        many judges gave, the lowest), "mean", "median", "max" or "min". The name "qrels" stands for
+        the current qrels. The result is a version of the qrels like any other and becomes the current
+        one; if the dataset has qrels, this needs `replace`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> for name, grade in (("ann", 2), ("ben", 2), ("gpt", 0)):
+        ...     _ = wh.ingest_judgments("tiny", {"q": {"a": grade}}, judge=name)
+        >>> wh.combine_judges("tiny").version
+        4
+        >>> wh.query("select relevance from judgments where is_current").fetchall()
+        [(2.0,)]
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest.judges import combine
+        from warehouse.store import database
+
+        with self.file.write() as connection:
+            name = datasets.chosen(database.raw(connection), dataset)
+            return combine(connection, name, judges, rule=rule, label=label, replace=replace)
 
     def ingest_training(
         self,
@@ -420,8 +504,9 @@ class Warehouse:
     ) -> LoadedScores:
         """Load values by query that another program computed.
 
-        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, or a table with the
-        columns `run, query_id, metric, value`, also in memory. Without a column of runs, the values are
+        `source` is a file with the lines of `trec_eval -q` or `ir_measures -q`, a table with the columns
+        `run, query_id, metric, value`, also in memory, a result of MTEB, a log of Inspect or the samples
+        of lm-evaluation-harness. Without a column of runs, the values are
         of the run `name`, or of the run that is called as the file. They stand under the protocol
         `imported`, or `imported:JUDGE` with a `judge`, and against the current qrels, and keep the names
         that the other program gave them. `metrics` takes some of them. Higher values are better, unless
@@ -453,6 +538,102 @@ class Warehouse:
                 )  # fmt: skip
             with staging.write() as connection:
                 return store(connection)
+
+    def ingest_nuggets(
+        self, dataset: str | None = None, source: object = None, *, replace: bool = False
+    ) -> LoadedNuggets:
+        """Load the nuggets of queries: the facts that an answer should state.
+
+        `source` is a file of JSON Lines as nuggetizer writes them, a rubric of TREC DRAGUN, a table with
+        the columns `query_id, nugget_id, text, importance, weight, part`, or a list of dicts. Raises
+        ConflictError if the dataset has other nuggets, unless `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> nuggets = [{"text": "Owls fly.", "importance": "vital"},
+        ...            {"text": "Owls hoot.", "importance": "okay"}]
+        >>> wh.ingest_nuggets("tiny", [{"qid": "q1", "nuggets": nuggets}]).num_nuggets
+        2
+        """
+        from warehouse.ingest import answers
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: answers.stage_nuggets(con, source, chosen, replace=replace),
+        )  # fmt: skip
+
+    def ingest_assignments(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAssessments:
+        """Load which nuggets the answers of runs state, as a judge assigned them.
+
+        `source` is a file of JSON Lines as nuggetizer writes them, a table with the columns `run,
+        query_id, nugget_id` or `text`, and `assignment`, or a list of dicts. What names no run is of the
+        run `name`, or of the run that is called as the file. Each answer has an assignment for every
+        nugget of its query. Raises ConflictError if other assignments by the judge are there, unless
+        `replace` puts these in their place.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> nuggets = [{"text": "Owls fly.", "importance": "vital", "assignment": "support"},
+        ...            {"text": "Owls hoot.", "importance": "okay", "assignment": "partial_support"}]
+        >>> lines = [{"qid": "q1", "run_id": "first", "nuggets": nuggets}]
+        >>> _ = wh.ingest_nuggets("tiny", lines)
+        >>> _ = wh.ingest_assignments("tiny", lines, judge="human")
+        >>> wh.leaderboard("tiny", metrics="NuggetScore(judge=human)").fetchall()
+        [(1, 'first', None, 0.75, 1, 1)]
+        """
+        return self._ingest_assessments(
+            dataset, source, "assignments", name=name, judge=judge, replace=replace
+        )
+
+    def ingest_citations(
+        self,
+        dataset: str | None = None,
+        source: object = None,
+        *,
+        name: str | None = None,
+        judge: str | None = None,
+        replace: bool = False,
+    ) -> LoadedAssessments:
+        """Load whether the documents that answers cite support their sentences, as a judge says.
+
+        `source` is a file of TREC RAG's support evaluation, a table with the columns `run, query_id,
+        sentence, doc_id, support`, or a list of dicts; a sentence that cites nothing has a row without a
+        document. The rest is as in `ingest_assignments`.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> rows = [{"query_id": "q1", "sentence": 1, "doc_id": "a", "support": "support"},
+        ...         {"query_id": "q1", "sentence": 2}]
+        >>> _ = wh.ingest_citations("tiny", rows, name="first")
+        >>> wh.leaderboard("tiny", metrics="CitationPrecision CitationRecall").fetchall()
+        [(1, 'first', None, 1.0, 0.5, 1, 1)]
+        """
+        return self._ingest_assessments(
+            dataset, source, "citations", name=name, judge=judge, replace=replace
+        )
+
+    def _ingest_assessments(
+        self, dataset: str | None, source: object, kind: Literal["assignments", "citations"],
+        **how: Any,
+    ) -> LoadedAssessments:  # fmt: skip
+        from warehouse.ingest import answers
+
+        return self._load(
+            dataset, source,
+            lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
+        )  # fmt: skip
 
     def ingest_mlflow(
         self,
@@ -774,6 +955,11 @@ class Warehouse:
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
+        engine: object = "local",
+        master: str | None = None,
+        by: Literal["run", "query"] = "run",
+        buckets: int | None = None,
+        exchange: str | os.PathLike[str] | None = None,
     ) -> Outcome:
         """Compute the metrics that are missing or stale; all values become visible together.
 
@@ -783,6 +969,13 @@ class Warehouse:
         one dataset. `slices` are evaluated in addition to the whole: each is the name of an
         attribute or of an existing slice, or a definition "name = expression", in SQL over the
         attributes of the queries or of the documents.
+
+        `engine` says where the values are computed: "local" in this process, "spark" in the tasks of
+        the active session or of a new one on the `master`, or in those of an object with
+        `map(function, parts)`. Stored values are the same to the bit. The tasks read predictions and
+        write values in `exchange`, a folder that they see too (default: the one of the database).
+        Work is divided `by` run or, for runs that are too large for one task, by query, into a number
+        of `buckets` (32). The parts of slices are evaluated in this process.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -797,7 +990,8 @@ class Warehouse:
 
         return evaluation.evaluate(
             self.file, dataset, runs=runs, metrics=metrics, slices=slices, protocol=protocol,
-            qrels=qrels, dry_run=dry_run, on_metric=on_metric,
+            qrels=qrels, dry_run=dry_run, on_metric=on_metric, engine=engine, master=master, by=by,
+            buckets=buckets, exchange=exchange,
         )  # fmt: skip
 
     def status(self, dataset: str | None = None) -> Result:
@@ -902,6 +1096,7 @@ class Warehouse:
         ci: bool = False,
         ties: bool = False,
         ranks: bool = False,
+        together: bool = False,
         alpha: float = 0.05,
         resamples: int = 2000,
         seed: int = 0,
@@ -949,14 +1144,18 @@ class Warehouse:
         ranks from `rank_low` to `rank_high`. `p_first` is the share of draws in which it is first,
         alone or tied, so that the shares may add up to more than 1. Sources: Goldstein and
         Spiegelhalter 1996, League tables and their limitations; Sakai 2006, Evaluating evaluation
-        metrics based on the bootstrap.
+        metrics based on the bootstrap. These intervals are each run's own. If they are to hold
+        `together`, a run ranks below those that are significantly better in Tukey's randomised test of
+        all pairs, and above those that are significantly worse (Klein, Wright and Wieczorek 2020, A
+        joint confidence region for an overall ranking of populations).
 
         With `ranks` and several datasets, `mean_rank, borda, standard_score` take their place: the
         mean of the ranks by `sort` in the datasets, how often the run is better than another in a
         dataset (a tie counts half), and the mean of its values less the runs' mean in the dataset, by
         their deviation. The board is then ordered by the mean rank, and notes have Friedman's test and
         Nemenyi's critical difference at `alpha`. The result has the table `wins`: `run, other, wins,
-        ties, losses`, in datasets. Source: Demšar 2006, Statistical comparisons of
+        ties, losses`, in datasets, and `diagram`, whose chart is the critical-difference diagram.
+        Source: Demšar 2006, Statistical comparisons of
         classifiers over multiple data sets.
 
         `ci` and `ties` work on one dataset, and with `ranks` not on a slice.
@@ -982,7 +1181,8 @@ class Warehouse:
         with self.file.read() as con:
             found = leaderboard.leaderboard(
                 con, dataset, metrics=metrics, slice=slice, sort=sort, top=top, protocol=protocol,
-                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, alpha=alpha,
+                weights=weights, by=by, each=each, ci=ci, ties=ties, ranks=ranks, together=together,
+                alpha=alpha,
                 resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
                 runs=run_choice.choice(run, system, tag),
             )  # fmt: skip
@@ -1104,18 +1304,25 @@ class Warehouse:
         depth: int = 10,
         top: int | None = None,
         per_query: bool = False,
+        order: str = "popularity",
+        p: float = 0.95,
         protocol: str = protocols.DEFAULT,
         run: Names = (),
         system: Names = (),
         tag: run_choice.Tags = (),
     ) -> Result:
-        """List the unjudged documents that most `runs` (default: all) have among their first `depth`.
+        """List the unjudged documents among the first `depth` of `runs` (default: all).
 
         The `runs` can be patterns; those that fit `run`, `system` and `tag`, as in `leaderboard`,
         come after them.
 
-        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`; those that most runs
-        have come first. There are at most `top`, or with `per_query` at most `top` for each query.
+        Columns: `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, and `error` or
+        `nonrel_above` by the order. There are at most `top`, or with `per_query` at most `top` for
+        each query. The `order` is "popularity" (those that most runs have come first),
+        "average-error" (those whose judgment takes most off the mean error of RBP with the
+        persistence `p`; `error` is how much), "greatest-error" (always the first unjudged document of
+        the run with the greatest error; needs `top`; `error` is the greatest one that is left) or
+        "move-to-front" (those with the fewest documents judged as not relevant above them come first).
         The table `filled` says what judging them would fill in each run. Raises UsageError for
         wrong names and numbers.
 
@@ -1132,8 +1339,8 @@ class Warehouse:
 
         with self.file.read() as con:
             found = holes.holes(
-                con, dataset, runs, depth=depth, top=top, per_query=per_query, protocol=protocol,
-                choice=run_choice.choice(run, system, tag),
+                con, dataset, runs, depth=depth, top=top, per_query=per_query, order=order, p=p,
+                protocol=protocol, choice=run_choice.choice(run, system, tag),
             )  # fmt: skip
             return presentation.holes(found)
 
@@ -1155,6 +1362,8 @@ class Warehouse:
         seed: int = 0,
         family: str = "metric",
         power: bool = False,
+        rope: float | None = None,
+        scale: str | None = None,
         judged_only: bool = False,
         judged: bool = True,
         all_relevant: bool = False,
@@ -1181,11 +1390,14 @@ class Warehouse:
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
-        "randomisation", "tukey" or "tukey-anova" (extra "stats"), which has simultaneous intervals
-        and effect sizes by the error of a two-way analysis of variance. `correction` is "holm",
+        "randomisation", "bootstrap" (of the studentised differences), "tukey" or "tukey-anova" (extra
+        "stats"), which has simultaneous intervals and effect sizes by the error of a two-way analysis
+        of variance. `correction` is "holm",
         "bonferroni", "bh" or "none", over a `family`: the pairs of one "metric", or "all" pairs and
         metrics. For a pair that differs in no query, "t" and "wilcoxon" have no p, and the pair is
-        not a hypothesis; the other tests have p = 1. `interval` is "t" or "bootstrap". Resampling is
+        not a hypothesis; the other tests have p = 1. `interval` is "t", "bootstrap"
+        (percentiles) or "bca" (corrected for bias and acceleration; Efron 1987, Better bootstrap
+        confidence intervals). Resampling is
         repeated `resamples` times from `seed`, with the same bits on any number of threads.
 
         `judged_only` removes unjudged documents from the lists first. `judged` adds the share of
@@ -1200,7 +1412,13 @@ class Warehouse:
         is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
         over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
         queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
-        set size design). Its table `values` has a row for each metric and run: `metric, run, letter,
+        set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior probabilities that
+        the run is worse than the base, differs by at most `rope`, or is better: with a flat prior the
+        difference has Student's t about its mean (Benavoli and others 2017, Time for a change).
+        `scale` standardises the values of each query over the compared runs first: "z" (distances
+        from their mean in standard deviations), "normal" (the share of the normal distribution below
+        z; Webber and others 2008) or "uniform" (the share of the runs that are below; Urbano and
+        others 2019). Its table `values` has a row for each metric and run: `metric, run, letter,
         value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
         best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
         two tables has those of the columns that are its own.
@@ -1219,7 +1437,9 @@ class Warehouse:
         from warehouse.report import layout, presentation
 
         shown = layout.layout(columns, label, percent=percent, places=places)
-        how = compare.How(test, correction, alpha, interval, resamples, seed, family, power)
+        how = compare.How(
+            test, correction, alpha, interval, resamples, seed, family, power, rope, scale
+        )
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,
@@ -1230,6 +1450,157 @@ class Warehouse:
             with self.file.read() as con:
                 layout.check_label(con, [found.dataset], shown.label)
         return presentation.compare(found, shown)
+
+    def discriminate(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        test: str = "tukey",
+        alpha: float = 0.05,
+        resamples: int = 10_000,
+        seed: int = 0,
+        protocol: str = protocols.DEFAULT,
+        as_of: past.Moment | None = None,
+        qrels: int | None = None,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return the discriminative power of metrics: how many pairs of runs each tells apart.
+
+        Every pair of the `runs` (default: all) is tested by every metric, as `compare` does with
+        `all_pairs`, and no p is corrected further. `test` is one of its tests: "tukey", the
+        randomised test of Tukey's honest differences, takes all pairs together; "bootstrap" is the
+        test of each pair in Sakai 2006, Evaluating evaluation metrics based on the bootstrap.
+
+        Columns: `metric, pairs, separated, share, largest_not_separated, undefined`, the metric with
+        the highest share first. A pair is separated if its p is below `alpha`;
+        `largest_not_separated` is the greatest difference of a pair that is not; `undefined` counts
+        pairs without a p. The table `levels` has the achieved significance levels, the highest first:
+        `metric, place, base, run, difference, p, is_separated`; the chart draws them as curves.
+        Metrics that are not stored are computed. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "opqrst"})
+        >>> for name, score in (("good", 2.0), ("bad", 0.0)):
+        ...     one = {"a": score, "b": 1.0}
+        ...     _ = wh.ingest_run("tiny", dict.fromkeys("opqrst", one), name=name)
+        >>> wh.discriminate("tiny", metrics="RR Success@2", test="sign").fetchall()
+        [('RR', 1, 1, 1.0, None, 0), ('Success@2', 1, 0, 0.0, 0.0, 0)]
+        """
+        from warehouse.analyze import compare, discrimination, run_choice
+        from warehouse.report import presentation
+
+        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+        found = discrimination.discriminate(
+            self.file, dataset, runs, metrics, how, protocol=protocol, as_of=as_of, qrels=qrels,
+            choice=run_choice.choice(run, system, tag), on_step=on_step,
+        )  # fmt: skip
+        return presentation.discrimination(found)
+
+    def reusability(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        by: str = "run",
+        depth: int | None = 100,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_group: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return what the board would be if a group of runs had had no part in the pool.
+
+        For each group of the `runs` (default: all), `by` "run", "system" or the name of a tag (as for
+        teams), the judgments of the documents that the group alone has among its first `depth`
+        (None: among all) are left out. Then all runs are evaluated without them (leave-out-uniques;
+        Zobel 1998, Buckley and others 2007). Nothing is stored.
+
+        Columns: `metric, left_out, runs, unique_judged, unique_relevant, tau_b, swapped_pairs,
+        rank_loss, run, rank_before, rank_after, value_before, value_after`. `tau_b` is Kendall's tau-b
+        of the two boards; `rank_loss` is the most ranks that a run of the group loses, and what
+        follows is of that run. The largest loss comes first. The tables `boards` (`metric, left_out,
+        run, is_member, before, after, rank_before, rank_after`) and `documents` (`left_out, query_id,
+        doc_id, relevance`) have what it is made from. Raises UsageError for wrong names, for fewer
+        than two groups, and if the qrels are not plain judgments.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "x": 1.0}}, name="one")
+        >>> _ = wh.ingest_run("tiny", {"q": {"y": 2.0, "a": 1.0}}, name="two")
+        >>> found = wh.reusability("tiny", metrics="RR")
+        >>> [(row.left_out, row.unique_judged, row.tau_b, row.rank_loss) for row in found]
+        [('one', 1, -1.0, 1), ('two', 1, 1.0, 0)]
+        """
+        from warehouse.analyze import reusability, run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            found = reusability.reusability(
+                con, dataset, runs, metrics, by=by, depth=depth, protocol=protocol,
+                choice=run_choice.choice(run, system, tag), on_group=on_group,
+            )  # fmt: skip
+            return presentation.reusability(found)
+
+    def collection(
+        self,
+        dataset: str | None = None,
+        runs: Names = (),
+        metrics: Metrics = (),
+        *,
+        test: str = "tukey",
+        alpha: float = 0.05,
+        difference: float = 0.05,
+        by: str = "run",
+        depth: int = 100,
+        resamples: int = 2000,
+        seed: int = 0,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+        on_step: Callable[[str], None] | None = None,
+    ) -> Result:
+        """Return a report on a test collection, as its runs (default: all) show it.
+
+        Its tables are those of the sections that there is something to say about: `topics` (judged
+        and relevant documents of the queries), `grades`, `pool` (documents by depth, and how many of
+        them are judged), `tied` and `ties` (runs with tied scores, and how far the order within ties
+        can move each value), `power` (as `discriminate` has it, by `test`), `resolution` (the best
+        run's ranks as in `leaderboard(ranks=True)`, the smallest difference that the queries detect
+        in 80 % of cases at `alpha`, and the queries that `difference` needs; Sakai 2016, Topic set
+        size design), `uniques` (as `reusability` has it, `by` and to the `depth` given here) and
+        `condensed` (Kendall's tau-b of the boards with and without unjudged documents). `advice` has
+        sentences, which are the notes too.
+
+        The result itself has one row, `dataset, protocol, runs, metrics`, and each section as a list
+        of structs. Nothing is stored. Raises UsageError for wrong names and numbers.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1, "b": 0}})
+        >>> _ = wh.ingest_run("tiny", {"p": {"a": 2.0, "c": 1.0}, "q": {"b": 1.0}}, name="one")
+        >>> found = wh.collection("tiny", metrics="RR", depth=2)
+        >>> [(row.depth, row.documents, row.judged, row.runs_judged) for row in found.pool]
+        [(1, 2, 2, 1), (2, 3, 2, 0)]
+        """
+        from warehouse.analyze import collection, compare, run_choice
+        from warehouse.report import presentation
+
+        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+        found = collection.collection(
+            self.file, dataset, runs, metrics, how, by=by, depth=depth, difference=difference,
+            protocol=protocol, choice=run_choice.choice(run, system, tag), on_step=on_step,
+        )  # fmt: skip
+        return presentation.collection(found, difference)
 
     def side_by_side(
         self,
@@ -1541,8 +1912,9 @@ class Warehouse:
     def qrels(self, dataset: str | None = None) -> Result:
         """Return the versions of the qrels of one dataset or of all.
 
-        Columns: `dataset, version, is_current, kind, label, queries, judgments, relevant, runs,
-        ingested_at, source`. `runs` is how many runs have values against this version.
+        Columns: `dataset, version, is_current, kind, label, judge, queries, judgments, relevant, runs,
+        ingested_at, source`. `judge` is who made a version alone, and `runs` is how
+        many runs have values against this version.
         """
         from warehouse.analyze import listings
         from warehouse.report import presentation
@@ -1553,6 +1925,138 @@ class Warehouse:
                 "no qrels yet: warehouse ingest qrels FILE -d DATASET",
                 {"is_current": "current", "ingested_at": "loaded"},
             )
+
+    def judges(self, dataset: str | None = None, *, level: float = 1) -> Result:
+        """Return the judges of one dataset or of all, with their newest judgments.
+
+        Columns: `dataset, judge, kind, model, prompt, version, queries, judgments, relevant,
+        ingested_at, source`. A judgment is `relevant` from `level` on.
+        """
+        from warehouse.analyze import judges
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.listed(
+                judges.listed(con, dataset, level),
+                "no judges yet: warehouse ingest judgments FILE --judge NAME -d DATASET",
+                {"ingested_at": "loaded"},
+            )
+
+    def judges_agree(
+        self, dataset: str | None = None, judges: Names = (), *, level: float = 1
+    ) -> Result:
+        """Measure how far judges agree on the documents that both of them judged.
+
+        Columns, for every two `judges` (default: all; "qrels" is the current qrels): `judge, other,
+        common` (judgments), `queries, agreement` (the share with the same grade), `kappa,
+        kappa_linear, kappa_quadratic` (Cohen's, plain and weighted by the difference of the grades or
+        its square), `alpha_nominal, alpha_ordinal, alpha_interval` (Krippendorff's), `jaccard` (of
+        the documents with a grade of at least `level`), `adjusted_rand`. With more than two judges, a
+        last row has the alphas of all. Undefined is None. The table `confusion` has `judge, other,
+        grade, other_grade, judgments`. Judgments below 0 are left out.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 1, "c": 0, "d": 0}}, judge="ann")
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 0, "c": 0, "d": 0}}, judge="ben")
+        >>> found = wh.judges_agree("tiny")
+        >>> [(row.agreement, row.kappa, row.jaccard) for row in found]
+        [(0.75, 0.5, 0.5)]
+        >>> len(found.confusion)
+        3
+        """
+        from warehouse.analyze import judges as found_judges
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.judges(found_judges.agreement(con, dataset, judges, level=level))
+
+    def judges_swap(
+        self,
+        dataset: str | None = None,
+        judges: Names = (),
+        *,
+        metrics: Metrics = (),
+        top: int = 10,
+        alpha: float = 0.05,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+    ) -> Result:
+        """Measure what another judge does to the board, over the queries that both judged.
+
+        The first of two `judges` (default: every two; "qrels" is the current qrels) counts as the
+        truth. Columns: `judge, other, metric, runs, queries, tau_b, tau_b_top` (of the first judge's
+        best `top` runs), `tau_ap, tau_gap, spearman, pearson, swapped_pairs`, and of the paired
+        t-tests between two runs at `alpha`, each by itself: `same_decisions` (a share),
+        `significant, significant_other, opposite` (numbers of pairs). Values that are not stored are
+        computed. The metrics must be means over the queries with a better direction.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> for name, first in (("one", "a"), ("two", "b")):
+        ...     _ = wh.ingest_run("tiny", {"q": {first: 2.0, "c": 1.0}}, name=name)
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 0}}, judge="ann")
+        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 0, "b": 1}}, judge="ben")
+        >>> [(row.tau_b, row.swapped_pairs) for row in wh.judges_swap("tiny", metrics="RR")]
+        [(-1.0, 1)]
+        """
+        from warehouse.analyze import judges as found_judges
+        from warehouse.analyze import run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.judges(
+                found_judges.swap(
+                    con, dataset, judges, metrics=metrics, top=top, alpha=alpha,
+                    protocol=protocol, choice=run_choice.choice(run, system, tag),
+                )
+            )  # fmt: skip
+
+    def judges_correct(
+        self,
+        dataset: str | None = None,
+        judge: str = "",
+        by: str = "qrels",
+        *,
+        metrics: Metrics = (),
+        alpha: float = 0.05,
+        tuned: bool = False,
+        protocol: str = protocols.DEFAULT,
+        run: Names = (),
+        system: Names = (),
+        tag: run_choice.Tags = (),
+    ) -> Result:
+        """Return the board of a judge, such as a model, corrected by another who judged few queries.
+
+        This is prediction-powered inference (Angelopoulos and others 2023): the mean over the queries
+        that `judge` alone judged, plus the mean difference between `by` and `judge` over those that
+        both judged; the variances are added, and the interval, at 1 - `alpha`, is a normal one. With
+        `tuned`, the judge's values have the weight between 0 and 1 that makes the variance least
+        (PPI++). Columns: `metric, place, run, value, low, high, judge_mean` (over all queries of the
+        judge), `correcting_mean, correcting_low, correcting_high` (of `by` alone), `weight,
+        queries_alone, queries_both`. The interval holds if the queries of `by` are a random choice.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run("tiny", {q: {"a": 1.0} for q in "1234"}, name="one")
+        >>> _ = wh.ingest_judgments("tiny", {q: {"a": 1} for q in "1234"}, judge="gpt", kind="llm")
+        >>> _ = wh.ingest_judgments("tiny", {"1": {"a": 1}, "2": {"a": 0}}, judge="ann")
+        >>> [row.value for row in wh.judges_correct("tiny", "gpt", "ann", metrics="RR")]
+        [0.5]
+        """
+        from warehouse.analyze import judges as found_judges
+        from warehouse.analyze import run_choice
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.judges(
+                found_judges.corrected(
+                    con, dataset, judge, by, metrics=metrics, alpha=alpha, tuned=tuned,
+                    protocol=protocol, choice=run_choice.choice(run, system, tag),
+                )
+            )  # fmt: skip
 
     def qrels_diff(
         self,
@@ -1722,9 +2226,9 @@ class Warehouse:
 
         It has the current values of the `metrics` (default: all that are stored), of all runs and
         queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
-        ir_metadata, the judgments and runs (unless `with_data` is false), and an in-toto statement of
-        the digests of all files. Raises UsageError if the folder is there, or if a metric needs more
-        than judgments and runs.
+        ir_metadata, the judgments, the runs and what else the metrics read (unless `with_data` is
+        false), and an in-toto statement of the digests of all files. Raises UsageError if the folder
+        is there, and for preferences.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -1755,14 +2259,19 @@ class Warehouse:
         """
         return shared_lake.push(self.file, os.fspath(lake))
 
-    def collect(self, lake: str | os.PathLike[str]) -> replica.Published:
+    def collect(
+        self, lake: str | os.PathLike[str], *, version: int | None = None
+    ) -> replica.Published:
         """Make this file of what was pushed into a lake.
 
         The file is a replica, with runs and values and without predictions and judgments; it must
-        be new, or from an earlier collect, which is replaced. Needs the extra "lake". Raises
-        UsageError and DatabaseError.
+        be new, or from an earlier collect, which is replaced. `version` is that of the lake: each
+        push is one, the first is 0, and None is the newest. Needs the extra "lake". Raises
+        UsageError, as for a version that does not exist, and DatabaseError.
         """
-        return shared_lake.collect(os.fspath(lake), self.path, lock_timeout=self.file.lock_timeout)
+        return shared_lake.collect(
+            os.fspath(lake), self.path, version=version, lock_timeout=self.file.lock_timeout
+        )
 
     def publish_parquet(
         self, folder: str | os.PathLike[str], *, with_text: bool = False

@@ -84,8 +84,10 @@ def of_datasets(
     parts = [(f"{m} {d}", m, d) for m in shown for d in datasets] if each else []
     column_names.check([*shown, *(column for column, *_ in parts)])
     better = directions(con, datasets, shown, protocol)
+    critical = None
     if ranks:
-        notes += _put_ranks(con, scope, first, by, alpha, better[first])
+        told, critical = _put_ranks(con, scope, first, by, alpha, better[first])
+        notes += told
     sql = render(
         "analyses/leaderboard_across",
         datasets=list(datasets),
@@ -108,7 +110,17 @@ def of_datasets(
             values=_VALUES, ranks=_RANKS, by=by, lower_is_better=better[first] == "lower",
         )  # fmt: skip
         wins = keep(con, sql, name="dataset_wins")
-    return Board(relation, named, better, tuple(datasets), over_queries, tuple(notes), wins=wins)
+    return Board(
+        relation,
+        named,
+        better,
+        tuple(datasets),
+        over_queries,
+        tuple(notes),
+        wins=wins,
+        critical=critical,
+        alpha=alpha,
+    )
 
 
 def _put_ranks(
@@ -118,8 +130,11 @@ def _put_ranks(
     by: str,
     alpha: float,
     direction: str,
-) -> list[str]:
-    """Put the ranks of the runs over the datasets into a table; return what is to be said of them."""
+) -> tuple[list[str], float | None]:
+    """Put the ranks of the runs over the datasets into a table.
+
+    Return what is to be said of them, and the critical difference if any of them differ.
+    """
     names = scope["datasets"]
     assert isinstance(names, list)
     if direction == "none":
@@ -137,11 +152,11 @@ def _put_ranks(
         "the deviation of these in each dataset"
     ]
     if len(rows) < 2:
-        return notes
+        return notes, None
     first = rows[0]
     statistic, runs = first["friedman"], first["num_runs"]
     if statistic is None:
-        return [*notes, "Friedman's test: in no dataset do any of them differ"]
+        return [*notes, "Friedman's test: in no dataset do any of them differ"], None
     p = significance.chi_squared(statistic, runs - 1)
     distance = significance.nemenyi(runs, first["num_datasets"], alpha)
     return [
@@ -149,7 +164,7 @@ def _put_ranks(
         f"Friedman's test: chi-squared {statistic:.4g}, {runs - 1} degrees of freedom, p "
         f"{significance.equal_or_below(p)}; mean ranks that differ by less than {distance:.3g} cannot "
         f"be told apart (Nemenyi, alpha {alpha:g})",
-    ]
+    ], distance
 
 
 def check_weights(weights: Weights, datasets: Sequence[str]) -> None:

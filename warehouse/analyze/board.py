@@ -26,7 +26,8 @@ class Board:
     combined, `notes` are other sentences for people, `computed` names the metrics that are not
     stored, or not for every run, and `told` says what was computed and what is missing. `labels` has
     the names that metrics were asked for by. `wins` has, with ranks over several datasets, a row for
-    each ordered pair of runs: in how many of them the first is better, equal and worse.
+    each ordered pair of runs: in how many of them the first is better, equal and worse; `critical` is
+    then the difference of mean ranks from which Nemenyi's test tells two apart, at `alpha`.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -39,6 +40,8 @@ class Board:
     computed: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
     wins: duckdb.DuckDBPyRelation | None = None
+    critical: float | None = None
+    alpha: float = 0.05
 
 
 @contextmanager

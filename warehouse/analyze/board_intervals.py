@@ -136,8 +136,12 @@ def rank_intervals(
     protocol: Protocol,
     metric: str | None,
     how: compare.How,
+    *,
+    together: bool = False,
 ) -> Ranked:
     """Return the ranks of the runs of a whole board by the metric, or by the first of the board.
+
+    If they are to hold `together`, from and to are those of Tukey's test of all pairs.
 
     The queries are resampled with replacement, all runs have the same draws, and in each draw the
     runs are ranked by their means (Goldstein and Spiegelhalter 1996; bootstrap of topics: Sakai 2006).
@@ -153,11 +157,50 @@ def rank_intervals(
         )
     drawn = resampling.Resampling(how.resamples, how.seed)
     ranks = resampling.rank_intervals(con, drawn, 0, how.alpha, lower_is_better=found.better(0) < 0)
+    by_run = {run: ranks[number] for number, run in enumerate(runs)}
+    if together:
+        return _together(con, found, by_run, how)
     return Ranked(
-        {run: ranks[number] for number, run in enumerate(runs)},
+        by_run,
         f"from, to: the run's ranks by {metric} in the middle {significance.level(how.alpha)} of "
         f"{how.resamples:,} resamples of the queries (seed {how.seed}); P(first): the share of "
         "resamples in which it is first, alone or tied",
+    )
+
+
+def _together(
+    con: duckdb.DuckDBPyConnection,
+    found: compare.Gathered,
+    ranks: Mapping[str, resampling.Ranks],
+    how: compare.How,
+) -> Ranked:
+    """Return ranks whose intervals hold together, at 1 - alpha: those that no separated pair excludes.
+
+    A run ranks below those that are significantly better than it in Tukey's randomised test of all
+    pairs, and above those that are significantly worse (Klein and others 2020).
+    """
+    if len(found.runs) > MOST:
+        raise UsageError(
+            f"together: tests all pairs of at most {MOST} runs, but the board has {len(found.runs):,}; "
+            "choose some of them"
+        )
+    test = replace(how, test="tukey")
+    pairs = compare.pairs_of(found.runs, (), all_pairs=True)
+    rows = compare.compare(con, found, pairs, test) if pairs else []
+    better: list[str] = []
+    worse: list[str] = []
+    for row in rows:
+        if row["is_significant"]:
+            gain = found.better(0) * row["difference"]
+            better.append(row["run"] if gain > 0 else row["base"])
+            worse.append(row["base"] if gain > 0 else row["run"])
+    given = {"better": better, "worse": worse, "runs": found.runs}
+    ends = con.execute(render("analyses/simultaneous_ranks"), given).fetchall()
+    return Ranked(
+        {run: replace(ranks[run], low=low, high=high) for run, low, high in ends},
+        f"from, to: the ranks by {found.metrics[0]} that all runs have together with "
+        f"{significance.level(how.alpha)} confidence ({test}, of all pairs); P(first): the share of "
+        f"{how.resamples:,} resamples of the queries in which the run is first, alone or tied",
     )
 
 

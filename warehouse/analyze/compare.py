@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, groupby
@@ -18,7 +19,13 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap"}
+INTERVALS: Mapping[str, str] = {"t": "t", "bootstrap": "bootstrap", "bca": "BCa bootstrap"}
+# ways to standardise the values of a query over the compared runs
+SCALES: Mapping[str, str] = {
+    "z": "distances from the mean of the compared runs on each query, in standard deviations",
+    "normal": "shares of the normal distribution below the z of the compared runs on each query",
+    "uniform": "shares of the compared runs that are below on each query, equal ones counting half",
+}
 # the share of cases in which a detectable difference is found significant
 POWER = 0.8
 # which hypotheses are corrected together
@@ -30,9 +37,12 @@ class How:
     """How runs are compared: the test, its correction, the level, the interval, the resampling.
 
     `test` is one of `significance.TESTS`, `correction` one of `significance.CORRECTIONS` (None: Holm's,
-    but none for Tukey's test, which is over all pairs already), `interval` "t" or "bootstrap".
+    but none for Tukey's test, which is over all pairs already), `interval` one of `INTERVALS`.
     `family` says which hypotheses are corrected together: the pairs of one "metric", or "all". With
-    `power`, it is computed how large a difference has to be to be found.
+    `power`, it is computed how large a difference has to be to be found. With `rope`, half the width of
+    the region of practical equivalence, the posterior of the difference is computed. `scale`, one of
+    `SCALES`, standardises the values of each query first. With `variance`, the analysis of variance is
+    made for the notes, whatever the test.
     """
 
     test: str = "t"
@@ -43,6 +53,9 @@ class How:
     seed: int = 0
     family: str = "metric"
     power: bool = False
+    rope: float | None = None
+    scale: str | None = None
+    variance: bool = False
 
     def __post_init__(self) -> None:
         check_word("test", self.test, significance.TESTS)
@@ -53,6 +66,10 @@ class How:
             raise UsageError(
                 f"the intervals of tukey-anova hold for all pairs together: leave {self.interval} out"
             )
+        if self.rope is not None and not 0 <= self.rope < math.inf:
+            raise UsageError(f"rope: a number of at least 0, not {self.rope}")
+        if self.scale is not None:
+            check_word("scale", self.scale, SCALES)
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
         check_at_least(1, resamples=self.resamples)
@@ -79,7 +96,7 @@ class How:
     @property
     def is_resampled(self) -> bool:
         """Whether anything depends on random numbers."""
-        return self.test in significance.RESAMPLED or self.interval == "bootstrap"
+        return self.test in significance.RESAMPLED or self.interval != "t"
 
     def over(self, family: str) -> str:
         """Say what p is corrected for, as in "Holm over the 3 pairs"."""
@@ -92,7 +109,8 @@ class How:
         drawn = f"{self.resamples:,} {{}}, seed {self.seed}"
         permutations = ""
         if self.test in significance.RESAMPLED:
-            permutations = f" ({drawn.format('permutations')})"
+            what = "resamples" if self.test == "bootstrap" else "permutations"
+            permutations = f" ({drawn.format(what)})"
         return f"two-sided {significance.TESTS[self.test]}{permutations}"
 
     @property
@@ -105,13 +123,24 @@ class How:
         )
 
     @property
+    def rope_in_words(self) -> str:
+        """Say what the posterior probabilities are of."""
+        less = f"by at most {self.rope:g} in the mean" if self.rope else "by nothing"
+        return (
+            f"P(worse), P(equal), P(better): posterior probabilities that the run differs from the base "
+            f"for the worse, {less}, or for the better (t-distribution about the mean difference, flat "
+            "prior; no correction)"
+        )
+
+    @property
     def interval_in_words(self) -> str:
         """Say which interval it is, as in "t-interval of 95%"."""
         level = significance.level(self.alpha)
         if self.interval_by == "simultaneous":
             return f"simultaneous intervals of {level}"
-        if self.interval == "bootstrap":
-            return f"bootstrap interval of {level} ({self.resamples:,} resamples, seed {self.seed})"
+        if self.interval != "t":
+            drawn = f"{self.resamples:,} resamples, seed {self.seed}"
+            return f"{INTERVALS[self.interval]} interval of {level} ({drawn})"
         return f"t-interval of {level}"
 
 
@@ -124,6 +153,7 @@ PAIRS: Mapping[str, str] = {
     "p_adjusted": "double", "is_significant": "boolean",
 }  # fmt: skip
 # Those of `Compared.pairs` that are there on request.
+POSTERIORS: Mapping[str, str] = {"p_worse": "double", "p_equal": "double", "p_better": "double"}
 POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
     "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
@@ -153,7 +183,8 @@ class Compared:
     queries for which the run is better. `left_out` counts the queries that are undefined or missing
     for one of the two. On request there are also `detectable`, the smallest difference that a paired
     t-test over as many queries finds significant in 80 % of cases, and `queries_needed`, how many
-    queries a difference as large as this one needs for that.
+    queries a difference as large as this one needs for that; and `p_worse, p_equal, p_better`, the
+    posterior probabilities that the run is worse than the base, practically equal, or better.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -317,13 +348,16 @@ def compare(
         for metric in range(len(found.metrics))
         for base, run in pairs
     ]  # fmt: skip
-    _put_hypotheses(con, hypotheses)
+    put_hypotheses(con, hypotheses)
     rows = list(_paired(con, found, how))
     resampled = Resampling(how.resamples, how.seed, on_step)
     chances: dict[int, Chance] = {}
     if how.test == "randomisation":
         differing = {n: row["wins"] + row["losses"] for n, row in enumerate(rows) if row["queries"]}
         chances = resampling.randomisation(con, resampled, differing)
+    elif how.test == "bootstrap":
+        numbers = {n: row["queries"] for n, row in enumerate(rows)}
+        chances = resampling.bootstrap_test(con, resampled, numbers)
     elif how.test == "tukey":
         for metric in range(len(found.metrics)):
             chances |= resampling.tukey(con, resampled, metric, len(found.runs))
@@ -331,15 +365,26 @@ def compare(
         _test_by_variance(con, rows, how, len(found.runs))
     elif how.test == "wilcoxon":
         _test_by_ranks(con, rows)
+    if how.variance and how.test != "tukey-anova":
+        for of_metric in _variances(con, len(found.runs)):
+            first = of_metric[0]
+            rows[first["hypothesis"]]["variance"] = first | {"p_of_runs": _p_of_runs(first)}
     for number, chance in chances.items():
         rows[number] |= {"p": chance.p, "chance": chance}
-    if how.interval == "bootstrap":
+    if how.interval != "t":
         numbers = {n: row["queries"] for n, row in enumerate(rows)}
-        for number, interval in resampling.bootstrap(con, resampled, numbers, how.alpha).items():
+        intervals = resampling.bootstrap(
+            con, resampled, numbers, how.alpha, is_corrected=how.interval == "bca"
+        )
+        for number, interval in intervals.items():
             rows[number]["low"], rows[number]["high"] = interval
     adjust(con, rows, how)
+    if how.power or how.rope is not None:
+        _put_tested(con, rows)
     if how.power:
         _put_power(con, rows, how)
+    if how.rope is not None:
+        _put_posterior(con, rows, how.rope, [found.better(row["metric_number"]) for row in rows])
     return rows
 
 
@@ -364,8 +409,30 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
         }
 
 
-def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
-    """Put into the rows what their queries detect, and how many their differences need."""
+def standardise(con: duckdb.DuckDBPyConnection, found: Gathered, scale: str) -> None:
+    """Replace the values of each query by standardised ones, and the values of runs by their means.
+
+    Raises UsageError for a metric whose value of a run is no mean over the queries.
+    """
+    for number, aggregate in found.aggregates.items():
+        if aggregate != "mean":
+            raise UsageError(
+                f"scale: needs means over the queries, but {found.metrics[number]} is their "
+                f"{aggregate.replace('_', ' ')}"
+            )
+    words = {"compared": resampling.COMPARED, "units": resampling.UNITS, "scale": scale}
+    database.keep(con, render("analyses/standardised", **words), name="standardised")
+    database.keep(con, "from temp.main.standardised", name="compared")
+    resampling.put_units(con)
+    rows = con.execute(
+        "select metric_number, run_number, mean_of(value, query_number) "
+        f"from {resampling.COMPARED} group by all"
+    ).fetchall()
+    found.scores |= {(metric, run): value for metric, run, value in rows}
+
+
+def _put_tested(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:
+    """Make the table `tested` of the differences and their deviations."""
     con.execute(
         "create or replace temp table tested as select unnest(range(len($n))) as hypothesis, "
         "unnest($n::bigint[]) as queries, unnest($difference::double[]) as difference, "
@@ -376,36 +443,57 @@ def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: 
             "deviation": [row["deviation"] for row in rows],
         },
     )
+
+
+def _put_posterior(
+    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], rope: float, better: Sequence[int]
+) -> None:
+    """Put into the rows how probable it is that the run is worse than the base, equal or better."""
+    sql = render("analyses/posterior", tested="temp.main.tested", rope=float(rope))
+    for number, above, equal, below in con.execute(sql).fetchall():
+        worse, best = (above, below) if better[number] < 0 else (below, above)
+        rows[number] |= {"p_worse": worse, "p_equal": equal, "p_better": best}
+
+
+def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
+    """Put into the rows what their queries detect, and how many their differences need."""
     sql = render("analyses/power", tested="temp.main.tested", alpha=how.alpha, power=POWER)
     for number, detectable, needed in con.execute(sql).fetchall():
         rows[number] |= {"detectable": detectable, "queries_needed": needed}
 
 
-def _test_by_variance(
-    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
-) -> None:
-    """Put the outcome of Tukey's test after a two-way analysis of variance into the rows.
+def _variances(con: duckdb.DuckDBPyConnection, num_runs: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield a two-way analysis of variance of each metric, with a row for each of its hypotheses.
 
-    The means, the differences and the error are over the queries for which every run has a value.
+    The means, the differences and the error are over the queries for which every run has a value;
+    hypotheses without degrees of freedom are left out.
     """
     sql = render(
         "analyses/anova",
         compared=resampling.COMPARED, units=resampling.UNITS, hypotheses=resampling.HYPOTHESES,
         num_runs=num_runs,
     )  # fmt: skip
-    found = database.records(con.sql(sql))
+    found = [one for one in database.records(con.sql(sql)) if one["degrees"] > 0]
     for _, of_metric in groupby(found, key=itemgetter("metric_number")):
-        some = [one for one in of_metric if one["degrees"] > 0]
-        if not some:
-            continue
+        yield list(of_metric)
+
+
+def _p_of_runs(one: Mapping[str, Any]) -> float | None:
+    """Return the p of F, the test of whether any runs differ; None without SciPy, or without F."""
+    if one["variance_ratio"] is None or not significance.has_scipy():
+        return None
+    return significance.variance_ratio(one["variance_ratio"], one["num_runs"], one["degrees"])
+
+
+def _test_by_variance(
+    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
+) -> None:
+    """Put the outcome of Tukey's test after a two-way analysis of variance into the rows."""
+    for some in _variances(con, num_runs):
         first = some[0]
-        ranges = [one["studentised_range"] for one in some]
-        known = [one or 0.0 for one in ranges]
+        known = [one["studentised_range"] or 0.0 for one in some]
         ps, bound = significance.studentised_range(known, num_runs, first["degrees"], how.alpha)
-        ratio = first["variance_ratio"]
-        p_of_runs = None
-        if ratio is not None:
-            p_of_runs = significance.variance_ratio(ratio, num_runs, first["degrees"])
+        p_of_runs = _p_of_runs(first)
         for one, p in zip(some, ps, strict=True):
             half = bound * one["standard_error"]
             rows[one["hypothesis"]] |= {
@@ -429,7 +517,8 @@ def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -
             rows[number] |= {"statistic": statistic, "p": p, "leaning": leaning}
 
 
-def _put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothesis]) -> None:
+def put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothesis]) -> None:
+    """Make the table `hypothesis`; each is numbered by its place."""
     con.execute(
         "create or replace temp table hypothesis as select "
         "unnest(range(len($metric)))::integer as hypothesis, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,9 @@ import duckdb
 from warehouse.analyze import past, run_choice, significance, stored_metrics
 from warehouse.analyze.compare import (
     PAIRS,
+    POSTERIORS,
     POWERS,
+    SCALES,
     VALUES,
     Compared,
     Gathered,
@@ -22,10 +25,11 @@ from warehouse.analyze.compare import (
     gather,
     is_hypothesis,
     pairs_of,
+    standardise,
 )
 from warehouse.analyze.compare import compare as compare_pairs
 from warehouse.analyze.run_choice import Choice
-from warehouse.errors import UsageError, check_names, counted, listing
+from warehouse.errors import UsageError, check_names, counted, listing, option
 from warehouse.evaluate import candidates, scope, stored_hits, what_if
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.what_if import Values
@@ -36,6 +40,8 @@ from warehouse.store.file import WarehouseFile
 
 # The most pairs that are noted one by one.
 _TOLD = 6
+# From so many queries on, what a test is about weighs more than its power.
+_MANY = 200
 
 
 def letter(number: int) -> str:
@@ -89,6 +95,11 @@ def compare(
     state = past.state(as_of, qrels)
     # what is named is read, whatever is chosen beside it
     reads = replace(choice, named=(*named, *against))
+    if how.scale is not None and (all_relevant or store):
+        raise UsageError(
+            "scale: values that depend on the other runs are not stored, and unjudged documents not "
+            f"supposed: leave {'all_relevant' if all_relevant else 'store'} out"
+        )
     with (
         file.read() as con,
         past.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
@@ -119,6 +130,12 @@ def compare(
         if sort is not None:
             chosen = _best_first(con, name, chosen, names, sort, rules)
         found = gather(con, name, chosen, names, rules)
+        if how.scale is not None:
+            standardise(con, found, how.scale)
+            if sort is not None:
+                chosen = _best_scaled_first(con, name, found, sort, rules)
+                found = gather(con, name, chosen, names, rules)
+                standardise(con, found, how.scale)
         pairs = pairs_of(chosen, bases_, all_pairs=all_pairs)
         rows = compare_pairs(con, found, pairs, how, on_step)
         judged = judged and as_of is None and not rules.is_imported
@@ -164,6 +181,20 @@ def _best_first(
         run: round(sign * value, stored_metrics.DIGITS) for run, value in rows if value is not None
     }
     return sorted(runs, key=lambda run: key.get(run, float("inf")))
+
+
+def _best_scaled_first(
+    con: duckdb.DuckDBPyConnection, dataset: str, found: Gathered, sort: str, rules: Protocol
+) -> list[str]:
+    """Return the runs in the order of their standardised values, best first."""
+    number = found.metrics.index(stored_metrics.one_name(con, [dataset], sort, rules))
+
+    def badness(run: str) -> float:
+        value = found.scores[number, found.runs.index(run)]
+        sign = -1 if found.directions[number] != "lower" else 1
+        return math.inf if value is None else round(sign * value, stored_metrics.DIGITS)
+
+    return sorted(found.runs, key=badness)
 
 
 def _hypotheses(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -242,7 +273,7 @@ def compared(
     ]
     return Compared(
         values=relation(con, values, VALUES, "compared_values"),
-        pairs=relation(con, rows, {**PAIRS, **(POWERS if how.power else {})}, "compared_pairs"),
+        pairs=relation(con, rows, _pair_columns(how), "compared_pairs"),
         dataset=dataset,
         runs=tuple(found.runs),
         metrics=tuple(found.metrics),
@@ -254,6 +285,12 @@ def compared(
         judged_only=judged_only,
         notes=tuple(_notes(found, rows, how, judged_only=judged_only)),
     )
+
+
+def _pair_columns(how: How) -> dict[str, str]:
+    """Return the columns of the pairs, with those on request."""
+    posteriors = {} if how.rope is None else POSTERIORS
+    return {**PAIRS, **(POWERS if how.power else {}), **posteriors}
 
 
 def _better_than(
@@ -299,16 +336,18 @@ def _in_whole(found: Gathered) -> Iterator[str]:
             )
 
 
-def _variances(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _variances(rows: Sequence[Mapping[str, Any]], *, is_test: bool) -> Iterator[str]:
     """Say of each metric what the analysis of variance found, from which its tests follow."""
     found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
     for metric, one in found.items():
         ratio, p = one["variance_ratio"], one["p_of_runs"]
-        told = "" if ratio is None else f"; F = {ratio:.4g}, p {significance.equal_or_below(p)}"
+        told = "" if ratio is None else f"; F = {ratio:.4g}"
+        told += "" if p is None else f", p {significance.equal_or_below(p)}"
+        told += "; d: differences by the square root of this error" if is_test else ""
         yield (
             f"{metric}: two-way ANOVA of {one['num_runs']:,} runs and {one['num_queries']:,} queries: "
             f"mean squared error {one['mean_square']:.5g}, {one['degrees']:,} degrees of freedom"
-            f"{told}; d: differences by the square root of this error"
+            f"{told}"
         )
 
 
@@ -371,20 +410,29 @@ def _notes(
     """Return the notes that no column holds."""
     tested = sum(row["p"] is not None for row in rows)
     notes = [_caption(found, rows, how)]
+    if how.scale is not None:
+        notes.append(f"values are standardised ({how.scale}): {SCALES[how.scale]}")
     if judged_only:
         notes.append("unjudged documents were removed from the lists first")
     chances = [row["chance"] for row in rows if "chance" in row]
     errors = [chance.standard_error for chance in chances]
     if any(errors):
         notes.append(f"standard error of p: at most {max(errors):.1g}")
-    notes += _variances(rows)
+    notes += _variances(rows, is_test=how.test == "tukey-anova")
     exact = sum(chance.is_exact for chance in chances)
     if exact:
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
         notes.append(f"{of} exact: every choice of signs was tried")
     notes += _unresolved(found, rows, how)
+    if how.test in ("wilcoxon", "sign") and max(row["queries"] for row in rows) >= _MANY:
+        notes.append(
+            f"{significance.TESTS[how.test]} is about the median: with so many queries it finds "
+            f"differences that the means do not have (Urbano and others 2019): {option('test', 't')}"
+        )
     if how.power:
         notes.append(how.power_in_words)
+    if how.rope is not None:
+        notes.append(how.rope_in_words)
     undefined = len(rows) - tested
     if undefined:
         why = (

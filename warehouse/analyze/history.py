@@ -202,7 +202,9 @@ def qrels_diff(
         ),
         rows=differing,
         boards=boards,
-        taus=keep(con, render("analyses/qrels_taus", boards="boards"), name="taus"),
+        taus=keep(
+            con, render("analyses/qrels_taus", boards="boards", keys=["metric"]), name="taus"
+        ),
         notes=tuple(_of_older_formulas(values, dataset, rules)),
     )
 

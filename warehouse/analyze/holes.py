@@ -9,12 +9,22 @@ import duckdb
 
 from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
-from warehouse.errors import UsageError, check_at_least, check_names, none_yet
+from warehouse.errors import (
+    UsageError,
+    check_at_least,
+    check_names,
+    check_word,
+    none_yet,
+    option,
+)
 from warehouse.evaluate.plan import ranked_sql, relations_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
+
+# Which documents are wanted most.
+ORDERS = ("popularity", "average-error", "greatest-error", "move-to-front")
 
 
 @dataclass(frozen=True)
@@ -22,9 +32,9 @@ class Holes:
     """The documents to judge, and the effect of judging them.
 
     `relation` has the columns `query_id, doc_id, runs, best_rank, mean_reciprocal_rank`, the most
-    wanted first. `filled` has, by run, `run, shown, unjudged, filled, judged, judged_after`; the
-    last two are the mean share of judged documents among the first `depth`. `total` counts all
-    unjudged documents there, listed or not.
+    wanted first, and by the order also `error` or `nonrel_above`. `filled` has, by run, `run, shown,
+    unjudged, filled, judged, judged_after`; the last two are the mean share of judged documents among
+    the first `depth`. `total` counts all unjudged documents there, listed or not.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -43,6 +53,8 @@ def holes(
     top: int | None,
     per_query: bool,
     protocol: str,
+    order: str = "popularity",
+    p: float = 0.95,
     choice: Choice = run_choice.ALL,
 ) -> Holes:
     """List the unjudged documents among the first of runs, for the queries that count.
@@ -53,6 +65,14 @@ def holes(
     rules = stored_metrics.stored_rules(con, protocol)
     if per_query and top is None:
         raise UsageError("per query: needs top, the number of documents for each query")
+    check_word("order", order, ORDERS)
+    if not 0 < p < 1:
+        raise UsageError(f"p of a rank-biased precision lies between 0 and 1, not {p}")
+    if order == "greatest-error" and (top is None or per_query):
+        raise UsageError(
+            "order greatest-error: takes one document after another over all queries: say how many "
+            f"with {option('top', 100)}, not per query"
+        )
     if rules.judged_only:
         raise UsageError(
             f"protocol {rules.name} removes unjudged documents, so there are none to list"
@@ -63,8 +83,12 @@ def holes(
         named = run_choice.expanded(con, dataset, names, rest=bool(names) and not choice.is_all)
         found_runs = ranked_lists.current_runs(con, dataset, named)
     depth = depth if rules.depth is None else min(depth, rules.depth)
-    _put(con, dataset, found_runs, rules, depth)
-    found = database.keep(con, render("analyses/holes", top=top, per_query=per_query), name="holes")
+    put_heads(con, dataset, found_runs, rules, depth)
+    if order == "greatest-error":
+        sql = render("analyses/holes_greatest_error", top=top, p=float(p))
+    else:
+        sql = render("analyses/holes", top=top, per_query=per_query, order=order, p=float(p))
+    found = database.keep(con, sql, name="holes")
     (rankings,) = relations_sql(rules, "rankings").values()
     filled = database.keep(
         con, render("analyses/holes_filled", holes="holes", rankings=rankings), name="filled"
@@ -76,14 +100,17 @@ def holes(
     return Holes(found, filled, dataset, depth, int(total))
 
 
-def _put(
+def put_heads(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
     runs: Sequence[ranked_lists.Run],
     protocol: Protocol,
-    depth: int,
+    depth: int | None,
 ) -> None:
-    """Put the runs and the current qrels in scope, and make the table `head` of the first documents."""
+    """Put the runs and the current qrels in scope, and make the table `head` of the first documents.
+
+    It has `run_id, query_id, doc_id, rank` down to a depth, or all.
+    """
     rows = con.execute(
         "select qrels_id from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},

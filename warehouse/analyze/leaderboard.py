@@ -32,6 +32,7 @@ def leaderboard(
     ci: bool = False,
     ties: bool = False,
     ranks: bool = False,
+    together: bool = False,
     alpha: float = 0.05,
     resamples: int = 2000,
     seed: int = 0,
@@ -55,6 +56,8 @@ def leaderboard(
             raise UsageError("ci and ties: need one dataset, and no slice")
         if (ci or ties or ranks) and slice is not None:
             raise UsageError("ci, ties and ranks: need one dataset, and no slice")
+        if together and (not ranks or len(datasets) > 1):
+            raise UsageError("together: goes with ranks, on one dataset")
         if ranks and not 0 < alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {alpha}")
         if len(datasets) > 1 and slice is not None:
@@ -83,7 +86,9 @@ def leaderboard(
                 ranked = None
                 if ranks:
                     how = compare.How(alpha=alpha, resamples=resamples, seed=seed)
-                    ranked = board_intervals.rank_intervals(con, make(), rules, order, how)
+                    ranked = board_intervals.rank_intervals(
+                        con, make(), rules, order, how, together=together
+                    )
                 found = make(top=top)
                 if ranked is not None:
                     found = board_intervals.with_ranks(con, found, ranked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import duckdb
@@ -23,6 +23,7 @@ from warehouse.errors import (
     none_yet,
     option,
 )
+from warehouse.evaluate import requirements
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metrics, known_metric
@@ -46,7 +47,8 @@ class Limits:
 
     That is a drop of at most `max_drop`, or one that is not significant at `alpha`, and a value from
     `min` to `max`. Without any limit, no drop is good; without `max_drop`, its size does not matter.
-    With `sequential`, the test at `alpha` may be repeated as more queries come in.
+    With `sequential`, the test at `alpha` may be repeated as more queries come in. With `spend` too,
+    alpha is spent over all runs that a gate checks: see `at`.
     """
 
     max_drop: float | None = None
@@ -54,6 +56,7 @@ class Limits:
     min: float | None = None
     max: float | None = None
     sequential: bool = False
+    spend: bool = False
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop < math.inf:
@@ -64,6 +67,8 @@ class Limits:
             raise UsageError(
                 f"{option('sequential')} says how to test at alpha: give {option('alpha', 0.05)} too"
             )
+        if self.spend and not self.sequential:
+            raise UsageError("spend divides the alpha of a sequential test: give sequential too")
         for name, bound in (("min", self.min), ("max", self.max)):
             if bound is not None and not math.isfinite(bound):
                 raise UsageError(f"{name} is a finite number, not {bound}")
@@ -82,6 +87,20 @@ class Limits:
         """Return the limits of the value itself alone."""
         return Limits(min=self.min, max=self.max)
 
+    def at(self, place: int) -> Limits:
+        """Return the limits for the run that a gate checks at a place, counted from 1.
+
+        If alpha is spent, it is alpha / (place * (place + 1)), which adds up to alpha over all places:
+        by Bonferroni's inequality, the chance that any run that is not worse ever passes it is at most
+        alpha, however many runs come, and however their values depend on each other.
+
+        >>> [round(Limits(alpha=0.05, sequential=True, spend=True).at(n).alpha, 4) for n in (1, 2, 3)]
+        [0.025, 0.0083, 0.0042]
+        """
+        if not self.spend or self.alpha is None:
+            return self
+        return replace(self, alpha=self.alpha / (place * (place + 1)), spend=False)
+
     @property
     def are_bounds(self) -> bool:
         """Whether there is a limit, and every limit is of the value itself."""
@@ -89,9 +108,11 @@ class Limits:
 
     def __str__(self) -> str:
         drop = f"a drop of more than {self.most:.12g}" if self.most else "any drop"
+        valid = "anytime-valid " if self.sequential else ""
+        spent = " over all runs" if self.spend else ""
         said = {
             drop: None if self.most == math.inf else self.most,
-            "anytime-valid p < {:.12g}" if self.sequential else "p < {:.12g}": self.alpha,
+            f"{valid}p < {{:.12g}}{spent}": self.alpha,
             "a value below {:.12g}": self.min,
             "a value above {:.12g}": self.max,
         }
@@ -260,6 +281,7 @@ def check_metrics(
             against=against,
             grouped_by=group,
             lost=LOST,
+            assessed=requirements.assessed_metrics(metrics),
             widths=_widths(metrics, protocol) if limits.sequential else None,
         ),
         {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name}

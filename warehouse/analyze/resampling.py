@@ -12,6 +12,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import duckdb
 
@@ -21,7 +22,7 @@ from warehouse.store.database import keep
 COMPARED, UNITS = "temp.main.compared", "temp.main.compared_unit"
 HYPOTHESES = "temp.main.hypothesis"
 DIFFERENCES, _SIGNS = "temp.main.paired_difference", "temp.main.random_sign"
-_MEANS = "temp.main.drawn_mean"
+_MEANS, _RESAMPLED = "temp.main.drawn_mean", "temp.main.resampled_mean"
 # If at most so many queries differ, all choices of signs are tried: 2^20 is a million.
 EXACT = 20
 _MANY = 0
@@ -129,10 +130,93 @@ def tukey(
 
 
 def bootstrap(
-    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int], alpha: float
+    con: duckdb.DuckDBPyConnection,
+    how: Resampling,
+    paired: Mapping[int, int],
+    alpha: float,
+    *,
+    is_corrected: bool = False,
 ) -> dict[int, tuple[float, float]]:
-    """Return the percentile interval of each mean difference; `paired` counts the queries of each."""
+    """Return the bootstrap interval of each mean difference; `paired` counts the queries of each.
+
+    Its ends are the percentiles at alpha / 2 and 1 - alpha / 2 or, if it is corrected for bias and
+    acceleration (BCa; Efron 1987), those that `bca_shares` gives.
+    """
     found: dict[int, tuple[float, float]] = {}
+    for number, piece in _resampled(con, how, paired):
+        sql = render(
+            "analyses/bootstrapped",
+            differences=DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
+            num_queries=number,
+        )  # fmt: skip
+        con.execute(f"create or replace temp table resampled_mean as\n{sql}")
+        shares = dict.fromkeys(piece, (alpha / 2, 1 - alpha / 2))
+        if is_corrected:
+            rows = con.execute(f"select hypothesis, share_below, acceleration from {_RESAMPLED}")
+            shares |= {
+                one: bca_shares(below, acceleration, alpha)
+                for one, below, acceleration in rows.fetchall()
+            }
+        given = {
+            "hypotheses": list(shares),
+            "low": [low for low, _ in shares.values()],
+            "high": [high for _, high in shares.values()],
+        }
+        sql = render("analyses/bootstrap_ends", means=_RESAMPLED)
+        for hypothesis, low, high in con.execute(sql, given).fetchall():
+            found[hypothesis] = (low, high)
+        how.step("bootstrap")
+    return found
+
+
+def bca_shares(below: float, acceleration: float | None, alpha: float) -> tuple[float, float]:
+    """Return the shares at which the ends of a BCa interval lie (Efron 1987).
+
+    `below` is the share of the resampled means that are below the mean. Without an acceleration, or
+    if all of them are on one side, nothing can be corrected.
+
+    >>> bca_shares(0.5, 0.0, 0.05)
+    (0.025, 0.975)
+    """
+    if acceleration is None or not 0 < below < 1:
+        return alpha / 2, 1 - alpha / 2
+    normal = NormalDist()
+    bias = normal.inv_cdf(below)
+
+    def share(level: float) -> float:
+        moved = bias + normal.inv_cdf(level)
+        return normal.cdf(bias + moved / (1 - acceleration * moved))
+
+    if not bias and not acceleration:
+        return alpha / 2, 1 - alpha / 2
+    return share(alpha / 2), share(1 - alpha / 2)
+
+
+def bootstrap_test(
+    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int]
+) -> dict[int, Chance]:
+    """Return each hypothesis' p in the paired bootstrap test; `paired` counts the queries of each.
+
+    It is the achieved significance level of Sakai 2006, (1 + b) / (1 + B) in place of b / B: b of B
+    resamples of the differences, shifted to the mean 0, have a t at least as far from 0 as theirs.
+    """
+    found: dict[int, Chance] = {}
+    for number, _ in _resampled(con, how, paired):
+        sql = render(
+            "analyses/studentised_bootstrap",
+            differences=DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
+            num_queries=number,
+        )  # fmt: skip
+        for hypothesis, drawn, extreme in con.execute(sql).fetchall():
+            found[hypothesis] = Chance((1 + extreme) / (1 + drawn), drawn, is_exact=False)
+        how.step("bootstrap")
+    return found
+
+
+def _resampled(
+    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int]
+) -> Iterator[tuple[int, list[int]]]:
+    """Put the differences of hypotheses with as many queries in turn; yield their number and these."""
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for hypothesis, number in paired.items():
         groups[number].append(hypothesis)
@@ -142,15 +226,7 @@ def bootstrap(
         size = max(1, _BATCH // (how.resamples * number))
         for piece in _pieces(members, size):
             put_differences(con, piece)
-            sql = render(
-                "analyses/bootstrapped",
-                differences=DIFFERENCES, key=how.key("resamples"), resamples=how.resamples,
-                num_queries=number, alpha=alpha,
-            )  # fmt: skip
-            for hypothesis, low, high in con.execute(sql).fetchall():
-                found[hypothesis] = (low, high)
-            how.step("bootstrap")
-    return found
+            yield number, piece
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ TESTS: Mapping[str, str] = {
     "wilcoxon": "Wilcoxon's signed rank test",
     "sign": "sign test",
     "randomisation": "Fisher's randomisation test",
+    "bootstrap": "paired bootstrap test",
     "tukey": "Tukey's HSD test, randomised",
     "tukey-anova": "Tukey's HSD test after two-way ANOVA",
 }
@@ -29,7 +30,7 @@ CORRECTIONS: Mapping[str, str] = {
     "none": "no correction",
 }
 # Tests that resample in SQL.
-RESAMPLED = ("randomisation", "tukey")
+RESAMPLED = ("randomisation", "bootstrap", "tukey")
 # Tests of all pairs of runs together: their p needs no correction.
 OVER_ALL_PAIRS = ("tukey", "tukey-anova")
 # Tests that SciPy has a part in.
@@ -68,16 +69,22 @@ def level(alpha: float) -> str:
     return f"{100 * (1 - alpha):.6g}%"
 
 
+def has_scipy() -> bool:
+    """Whether the extra "stats" is installed."""
+    try:
+        import scipy  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def check(test: str) -> None:
     """Refuse a test whose library is not installed."""
-    if test in _OF_SCIPY:
-        try:
-            import scipy  # noqa: F401
-        except ImportError:
-            raise UsageError(
-                f"{TESTS[test]} needs SciPy: {installation.adding('stats')}; the other tests need no "
-                f"extra: {listing(one for one in TESTS if one not in _OF_SCIPY)}"
-            ) from None
+    if test in _OF_SCIPY and not has_scipy():
+        raise UsageError(
+            f"{TESTS[test]} needs SciPy: {installation.adding('stats')}; the other tests need no "
+            f"extra: {listing(one for one in TESTS if one not in _OF_SCIPY)}"
+        )
 
 
 def wilcoxon(differences: Sequence[float]) -> tuple[float | None, float | None, float]:
@@ -132,6 +139,36 @@ def variance_ratio(ratio: float, groups: int, degrees: int) -> float:
     return float(stats.f.sf(ratio, groups - 1, degrees))
 
 
+def anova_queries(
+    num_runs: int, difference: float, variance: float, alpha: float, power: float
+) -> int | None:
+    """Return how many queries a one-way analysis of variance needs (Sakai 2016, Topic set size design).
+
+    It is to find at alpha, with this power, that so many runs differ, if the best and the worst are at
+    least a difference apart; `variance` is that of the error. None above ten million. Needs "stats".
+
+    >>> anova_queries(3, 0.5, 1.0, 0.05, 0.8)
+    79
+    """
+    from scipy import stats
+
+    def is_enough(queries: int) -> bool:
+        degrees = num_runs * (queries - 1)
+        bound = stats.f.isf(alpha, num_runs - 1, degrees)
+        noncentrality = queries * difference**2 / (2 * variance)
+        return bool(stats.ncf.sf(bound, num_runs - 1, degrees, noncentrality) >= power)
+
+    low, high = 1, 2
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > 10_000_000:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
 def chi_squared(value: float, degrees: int) -> float:
     """Return the mass of the chi-squared distribution above a value, for a whole number of degrees.
 
@@ -171,6 +208,23 @@ def nemenyi(num_runs: int, num_datasets: int, alpha: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _range_of_normals(middle, num_runs) > alpha else (low, middle)
     return low / math.sqrt(2) * math.sqrt(num_runs * (num_runs + 1) / (6 * num_datasets))
+
+
+def within(ranks: Sequence[float], distance: float) -> list[tuple[int, int]]:
+    """Return the groups of rising mean ranks that lie closer than a distance, as first and last place.
+
+    A group has two members at least, and is no part of another. So Demšar 2006 finds, at alpha 0.1,
+    that one of four classifiers may belong to either of two groups:
+
+    >>> within([1.964, 2.0, 2.893, 3.143], 1.12)
+    [(0, 2), (2, 3)]
+    """
+    found: list[tuple[int, int]] = []
+    for first, low in enumerate(ranks):
+        last = max(n for n, high in enumerate(ranks) if n == first or high - low < distance)
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return found
 
 
 def _range_of_normals(width: float, number: int) -> float:

@@ -19,6 +19,8 @@ EXAMPLES: dict[str, str] = {
     "runs": "select run, tags['stage'] as stage, num_predictions from runs order by dataset, run",
     "judgments": "select query_id, count(*) filter (where relevance > 0) as relevant from judgments "
     "where is_current group by query_id order by relevant, query_id limit 5",
+    "judge_judgments": "select judge, avg(relevance) as mean from judge_judgments "
+    "where is_newest group by judge order by judge",
     "rankings": "select rank, doc_id, score, relevance from rankings "
     "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
     "history": "select step, run_at, run, value, best_so_far from history "
@@ -29,6 +31,10 @@ EXAMPLES: dict[str, str] = {
     "where is_current order by run, position",
     "imported_scores": "select run, metric, value, judge, source from imported_scores "
     "where is_current order by all",
+    "nugget_assignments": "select run, judge, text, assignment from nugget_assignments "
+    "where query_id = '19335' and is_current order by all",
+    "answer_citations": "select run, judge, support, count(*) as citations from answer_citations "
+    "where is_current group by all order by all",
     "slice_scores": "select slice, part, run, value from slice_scores "
     "where metric = 'nDCG@10' and is_current order by all",
     "slice_query_scores": "select slice, part, run, count(*) as queries from slice_query_scores "

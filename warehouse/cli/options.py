@@ -6,7 +6,7 @@ import datetime as dt
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -248,10 +248,39 @@ MemoryLimit = Annotated[
     ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads for DuckDB.")]
+Engine = Annotated[
+    str,
+    typer.Option("--engine", help="Where values are computed: local, or spark for many machines."),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        show_default="all processors of this machine",
+        help="The cluster of --engine spark, as in spark://host:7077.",
+    ),
+]
+By = Annotated[
+    Literal["run", "query"],
+    typer.Option(
+        "--by",
+        help="What a task of --engine computes: whole runs or, for very large ones, queries.",
+    ),
+]
 LockTimeout = Annotated[
     float,
     typer.Option("--lock-timeout", min=0, help="Seconds to wait, once next, for a locked file."),
 ]
+
+
+def check_engine(engine: str, **given: bool) -> None:
+    """Refuse the options of an engine without it; `given` says which of them were named."""
+    from warehouse.errors import UsageError
+
+    for name, is_given in given.items():
+        if is_given and engine == "local":
+            raise UsageError(f"--{name}: goes with --engine spark")
 
 
 def input_format(contents: Contents, of: str = "file", name: str = "--format") -> Any:

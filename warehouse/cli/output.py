@@ -120,6 +120,8 @@ def say_loaded(loaded: Loaded) -> None:
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
     of_dataset = {"qrels": "qrels", "training": "training set"}.get(loaded.kind)
     label = f"{of_dataset} of {loaded.dataset}" if of_dataset else loaded.name
+    if loaded.kind == "qrels" and loaded.name != loaded.dataset:
+        label = f"judgments of {loaded.name}"
     say(
         f"{label}: {loaded.status}{version} "
         f"({counted(loaded.num_rows, what)}, {counted(loaded.num_queries, 'query')})"

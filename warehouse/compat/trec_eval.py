@@ -25,6 +25,13 @@ _LONG = {
     "Rel_info_format": "R", "Results_format": "T", "Output_old_results_format": "o", "Zscore": "Z",
 }  # fmt: skip
 _TAKE_A_VALUE = frozenset("mlDNMRTZ")
+# The fields of a call that options set: to true, to a number of at least this, to a text.
+_FLAGS = {
+    "h": "help", "v": "version", "q": "per_query", "c": "complete", "n": "no_summary",
+    "J": "judged_only",
+}  # fmt: skip
+_NUMBERS = {"l": ("level", 1), "M": ("depth", 1), "N": ("collection", 0)}
+_TEXTS = {"R": "rel_info", "Z": "zscores"}
 _REL_INFO = ("qrels", "qrels_jg", "prefs", "qrels_prefs")
 # A count of relevant documents that -l does not change.
 _WHOLE, _ASKED_AS = "NumRel", "NumRel(rel=1)"
@@ -48,7 +55,7 @@ class Call:
 
     measures: list[str] = field(default_factory=list)
     per_query: bool = False
-    summary: bool = True
+    no_summary: bool = False
     complete: bool = False
     judged_only: bool = False
     version: bool = False
@@ -78,42 +85,24 @@ def read(arguments: Sequence[str]) -> Call:
     call = Call(files=tuple(files))
     for name, value in given:
         option = _LONG.get(name.removeprefix("--"), name.removeprefix("-"))
-        match option:
-            case "h":
-                call.help = True
-            case "v":
-                call.version = True
-            case "q":
-                call.per_query = True
-            case "m":
-                call.measures.append(value)
-            case "c":
-                call.complete = True
-            case "n":
-                call.summary = False
-            case "J":
-                call.judged_only = True
-            case "l":
-                call.level = _number(name, value, least=1)
-            case "M":
-                depth = _number(name, value, least=1)
-                call.depth = None if depth > _MOST else depth
-            case "N":
-                call.collection = _number(name, value, least=0)
-            case "D":
-                if value.partition(".")[0] != "0":
-                    raise TrecEvalError(
-                        "-D: there is no debugging output here; 'warehouse explain' shows what each "
-                        "document adds to a value of a stored run",
-                        _USAGE,
-                    )
-            case "R":
-                call.rel_info = value
-            case "T":
-                if value != "trec_results":
-                    raise TrecEvalError(f"-T {value}: the results are in trec_results", _FILES)
-            case "Z":
-                call.zscores = value
+        if option in _FLAGS:
+            setattr(call, _FLAGS[option], True)
+        elif option in _NUMBERS:
+            field_name, least = _NUMBERS[option]
+            setattr(call, field_name, _number(name, value, least=least))
+        elif option in _TEXTS:
+            setattr(call, _TEXTS[option], value)
+        elif option == "m":
+            call.measures.append(value)
+        elif option == "D" and value.partition(".")[0] != "0":
+            raise TrecEvalError(
+                "-D: there is no debugging output here; 'warehouse explain' shows what each "
+                "document adds to a value of a stored run",
+                _USAGE,
+            )
+        elif option == "T" and value != "trec_results":
+            raise TrecEvalError(f"-T {value}: the results are in trec_results", _FILES)
+    call.depth = None if call.depth is not None and call.depth > _MOST else call.depth
     if not (call.help or call.version) and len(files) != 2:
         raise TrecEvalError("give the files of the judgments and of the results", _USAGE)
     return call
@@ -213,7 +202,7 @@ def _printed(
         [*of_queries, *(("all", metric, totals[metric]) for metric in names)], asked,
         rules.defaults(call.level),
         runid=scores.read[0].staged.tag if is_named else None, strings=scores.strings,
-        zscores=call.zscores is not None, summary=call.summary,
+        zscores=call.zscores is not None, summary=not call.no_summary,
     )  # fmt: skip
 
 

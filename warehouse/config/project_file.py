@@ -106,6 +106,7 @@ class Gate(_Table, frozen=True, kw_only=True):
     ) = None
     alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
     sequential: bool = False
+    spend: bool = False
     min: float | None = None
     max: float | None = None
     protocol: str = ""

@@ -9,7 +9,7 @@ nothing that it depends on has changed meanwhile.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -40,6 +40,7 @@ class Ahead(Place):
     """A place for values beside the file, which is opened and closed as they need it."""
 
     def __init__(self, staging: Staging) -> None:
+        super().__init__(staging.con)
         self._staging = staging
         self._runs: Sequence[Candidate] = ()
         self._state: list[Any] = []
@@ -85,9 +86,11 @@ class Ahead(Place):
             f"select coalesce(max(evaluation_id), 0) from {database.ALIAS}.store.evaluation"
         ).fetchall()
 
-    def batches(self, work: Plan, group: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
+    def batches(
+        self, group: Sequence[Candidate], most: int | None
+    ) -> Iterable[Sequence[Candidate]]:
         """Divide runs so that copies of their hits do not take too much memory."""
-        yield from in_batches(group, BATCH_COPIED)
+        return in_batches(group, most or BATCH_COPIED)
 
     def take(self, work: Plan, qrels_id: int) -> None:
         """Copy what the metrics of the runs in scope read."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Literal
 
 import duckdb
@@ -228,16 +227,14 @@ def _keep(
         con.execute(render("statements/curve_points", curve=query, number=number))
         return
     each = tuple((n, work.protocol.undefined_of(metric), query) for n, metric, query in batch)
-    con.execute(_values_sql(each, part))
+    if (each, part) not in work.statements:  # a scorer computes the same again
+        work.statements[each, part] = render(
+            "statements/query_scores", passes=passes(each), part=part
+        )
+    con.execute(work.statements[each, part])
     for number, metric, query in batch:
         if metric.aggregate == "pooled":
             con.execute(render("statements/pooled_scores", metric=f"({query})", number=number))
-
-
-@lru_cache(100)
-def _values_sql(metrics: tuple[tuple[int, float | None, str], ...], part: str | None) -> str:
-    """Return the statement that stores the values of the queries; a scorer asks for it again."""
-    return render("statements/query_scores", passes=passes(metrics), part=part)
 
 
 def _drop_quietly(con: duckdb.DuckDBPyConnection, scratch: _Scratch) -> None:

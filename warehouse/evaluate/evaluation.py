@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -22,6 +25,9 @@ from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Metrics
 from warehouse.store.clock import Clock
 from warehouse.store.file import Staging, WarehouseFile
+
+if TYPE_CHECKING:
+    from warehouse.evaluate.engines.stored import Division
 
 # How often values are computed ahead before they are computed while nobody else can write.
 _TRIES = 2
@@ -41,21 +47,46 @@ def evaluate(
     qrels: int | None,
     dry_run: bool,
     on_metric: Callable[[str], None] | None,
+    engine: object = "local",
+    master: str | None = None,
+    by: str = "run",
+    buckets: int | None = None,
+    exchange: str | os.PathLike[str] | None = None,
 ) -> Outcome:
     """Compute what is missing or stale; the arguments are those of `Warehouse.evaluate`."""
     check_at_least(1, qrels=qrels)
-    rules, by = protocols.get(protocol), check_names("slices", slices)
+    division = _division(engine, master, by, buckets, exchange)
+    rules, sliced = protocols.get(protocol), check_names("slices", slices)
     asked = check_several("metrics", metrics)
     wanted = notation.parse(*(asked or DEFAULT_METRICS), defaults=rules.defaults())
     if asked:
-        jobs = [Job(plan(wanted, rules), by=by)]
+        jobs = [Job(plan(wanted, rules), by=sliced)]
     else:
         with file.read() as con:
-            jobs = due(con, dataset, rules, wanted, by)
+            jobs = due(con, dataset, rules, wanted, sliced)
     return compute(
         file, jobs, dataset, check_names("runs", runs), qrels=qrels, dry_run=dry_run,
-        on_metric=on_metric,
+        on_metric=on_metric, division=division,
     )  # fmt: skip
+
+
+def _division(
+    engine: object,
+    master: str | None,
+    by: str,
+    buckets: int | None,
+    exchange: str | os.PathLike[str] | None,
+) -> Division | None:
+    """Return how an engine divides the work; None if it is done in this process."""
+    if engine == "local":
+        return None
+    from warehouse.evaluate.engines import driver, stored
+    from warehouse.evaluate.engines.tasks import check_arrow
+
+    driver.check(engine)
+    check_arrow()
+    folder = None if exchange is None else Path(exchange)
+    return stored.Division(engine, master, driver.num_buckets((), by, buckets), folder)
 
 
 def compute(
@@ -67,15 +98,17 @@ def compute(
     qrels: int | None = None,
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
+    division: Division | None = None,
 ) -> Outcome:
     """Compute what is missing or stale for some jobs.
 
     The values of a window of runs are computed ahead, and the file is opened for writing to store
     them: memory does not grow with the number of runs, and nobody else who writes waits long. If what
     they depend on has changed by then, they are computed anew, at last while the file is open. Values
-    of the parts of a slice always are, because its members may depend on those of the whole.
+    of the parts of a slice always are, because its members may depend on those of the whole. With a
+    `division`, an engine computes what is computed ahead.
     """
-    work = _Work(jobs, dataset, runs, qrels, dry_run, on_metric)
+    work = _Work(jobs, dataset, runs, qrels, dry_run, on_metric, division)
     with file.staging() as staging:
         for _ in range(_TRIES):
             with suppress(ChangedError):
@@ -101,6 +134,7 @@ class _Work:
     qrels: int | None
     dry_run: bool
     on_metric: Callable[[str], None] | None
+    division: Division | None
     found: Outcome = field(default_factory=Outcome)
 
     def candidates(self, con: duckdb.DuckDBPyConnection) -> list[Candidate]:
@@ -129,13 +163,18 @@ class _Work:
 def _ahead(staging: Staging, work: _Work) -> Outcome:
     """Compute values ahead and store them, then those of parts. Raises ChangedError."""
     con, found = staging.con, work.found
-    with Ahead(staging) as ahead:
+    with _place(staging, work.division) as ahead:
         asked = work.candidates(con)
         possible, looked = stored_runs.look(con, work.jobs, asked)
         if work.dataset in looked.unfit:
             raise UsageError(requirements.unfit(work.dataset, looked.unfit[work.dataset]))
         if work.dry_run or not (looked.computed or found.computed):
             return looked
+        if work.division is not None:
+            lacking = {metric for _, _, metric, _ in looked.details}
+            for job in possible:
+                if job.whole:
+                    work.division.check(job.work, lacking)
         found.left_out = looked.left_out
         up_to_date = looked.up_to_date - work.stored_of(asked)
         windows, done = _windows(asked, looked), Outcome()
@@ -159,6 +198,15 @@ def _ahead(staging: Staging, work: _Work) -> Outcome:
             work.evaluate(con, replace(job, whole=False), asked, found)
     found.up_to_date = up_to_date
     return found
+
+
+def _place(staging: Staging, division: Division | None) -> Ahead:
+    """Return where values are computed ahead: here, or by an engine."""
+    if division is None:
+        return Ahead(staging)
+    from warehouse.evaluate.engines.stored import Elsewhere
+
+    return Elsewhere(staging, division)
 
 
 def _windows(asked: Sequence[Candidate], looked: Outcome) -> list[list[Candidate]]:

@@ -127,6 +127,7 @@ def read_truth(
     kind = readers.qrels_kind(format, iterations=iterations)
     names = scope_attributes(con, attributes, normalise=normalise)
     lacking = requirements.lacking(work, training is not None, names, requirements.of_files())
+    lacking += requirements.of_stored_runs(work)
     if lacking:
         raise UsageError("\n".join(lacking))
     read_training = None

@@ -128,7 +128,7 @@ def passes(metrics: Iterable[tuple[int, float | None, str]]) -> list[Pass]:
             continue
         step = _OF_A_STEP.fullmatch(query)
         columns = None if step is None else _columns(step["columns"])
-        if step is None or columns is None:
+        if step is None or columns is None or (not step["again"] and _is_nested(columns)):
             value = Value(number, "value", undefined)
             found[number] = Pass(query, [value], is_query=True)
         elif step["again"]:
@@ -145,6 +145,19 @@ def _table(found: dict[object, Pass | _Table], query: re.Match[str]) -> _Table:
     table = found.setdefault(("from", query["table"]), _Table(query["table"]))
     assert isinstance(table, _Table)
     return table
+
+
+def _is_nested(columns: dict[str, str]) -> bool:
+    """Whether a column is computed from another one, by its name.
+
+    >>> _is_nested({"m": "max(x)", "n": "n"}), _is_nested({"m": "max(x)", "n": "count(x) - m"})
+    (False, True)
+    """
+    return any(
+        name in columns and name != sql.strip()
+        for sql in columns.values()
+        for name in _NAME.findall(sql)
+    )
 
 
 def _columns(text: str) -> dict[str, str] | None:

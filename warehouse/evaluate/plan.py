@@ -30,14 +30,16 @@ _TEMPLATE_ERRORS = (
 
 @dataclass(frozen=True)
 class Contents:
-    """The other contents of a dataset: hashes of the training set and of some attributes.
+    """The other contents of a dataset: hashes of the training set, some attributes and the nuggets.
 
-    The attributes are those of the documents and those of the queries, each by name.
+    The attributes are those of the documents and those of the queries, each by name. What judges say
+    of the answers of a run is a content of the run: see `requirements.assessed`.
     """
 
     training: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     query_attributes: Mapping[str, str] = field(default_factory=dict)
+    nuggets: str | None = None
 
 
 @dataclass
@@ -81,7 +83,8 @@ class Plan:
     """The tables to make, in order, and the metric queries that read them.
 
     `spare` has, by table, the columns that can be left out if nothing names them. `sliced` plans
-    read the parts of a slice of the documents, one at a time.
+    read the parts of a slice of the documents, one at a time. `statements` keeps those that the engine
+    has made.
     """
 
     protocol: Protocol
@@ -90,6 +93,7 @@ class Plan:
     spare: dict[str, tuple[str, ...]] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
+    statements: dict[object, str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _hits(self) -> str:
@@ -193,6 +197,11 @@ class Plan:
         named = (p.name for p in metric.definition.parameters if p.type == "attribute")
         return [str(values[name]) for name in named if values.get(name) is not None]
 
+    def judge_of(self, metric: Metric) -> str | None:
+        """Return the judge whose assessments of answers a metric reads, or None: one without a name."""
+        judge = metric.params.get("judge")
+        return None if judge is None else str(judge)
+
     def query_attributes_of(self, metric: Metric) -> list[str]:
         """Return the attributes of the queries that a metric reads."""
         is_read = "query_attributes" in self.needs_of(metric)
@@ -218,6 +227,8 @@ class Plan:
         if contents is not None:
             if "training" in self.needs_of(metric):
                 lines.append(f"training: {contents.training}")
+            if "assignments" in self.needs_of(metric):
+                lines.append(f"nuggets: {contents.nuggets}")
             for name in self.attributes_of(metric):
                 lines.append(f"attribute {name}: {contents.attributes.get(name)}")
             for name in self.query_attributes_of(metric):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import datetime as dt
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -10,19 +11,22 @@ import duckdb
 from warehouse.errors import command, listing, nearest, option
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
-from warehouse.metrics.notation import Metric
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, known_metric
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
 # What a dataset may have beside its qrels and runs, and most metrics do not need.
-_BESIDE = frozenset({"training", *_NEEDS.values()})
+# What judges say of the answers of stored runs.
+ASSESSED = frozenset({"assignments", "citations"})
+_BESIDE = frozenset({"training", *_NEEDS.values(), *ASSESSED})
 # A value of `weight` that is not an attribute: see relations/weights.
 _NO_ATTRIBUTES = {"queries": ("relevant",)}
 
 
 def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
-    """Return the hashes of a dataset's current training set and of the attributes that are read."""
+    """Return hashes of a dataset's training set, of the attributes that are read and of its nuggets."""
     if not work.needs & _BESIDE:
         return Contents()
     training = current_training(con, dataset)
@@ -33,7 +37,81 @@ def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Conten
         training[1] if training else None,
         _hashes(con, "document", of_documents),
         _hashes(con, "query", of_queries),
+        _nuggets(con, dataset),
     )
+
+
+def _nuggets(con: duckdb.DuckDBPyConnection, dataset: str) -> str | None:
+    """Return the content hash of a dataset's current nuggets, if it has any."""
+    rows = con.execute(
+        "select content_hash from nugget_set join nugget_set_version using (nugget_set_id) "
+        "where dataset = $1 and is_current",
+        [dataset],
+    ).fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def judges(con: duckdb.DuckDBPyConnection, dataset: str) -> list[tuple[str, str | None]]:
+    """Return the kinds of assessments that a dataset's runs have, each with a judge."""
+    rows = con.execute(
+        "select distinct kind, judge from assessment_version join run_version using (run_id) "
+        "where dataset = $1 and assessment_version.is_current order by all",
+        [dataset],
+    ).fetchall()
+    return [(str(kind), None if judge is None else str(judge)) for kind, judge in rows]
+
+
+def assessed(work: Plan) -> list[tuple[str, str, str | None]]:
+    """Return the metrics that read assessments of answers, each with their kind and judge."""
+    return [
+        (str(metric), kind, work.judge_of(metric))
+        for metric in work.queries
+        for kind in sorted(work.needs_of(metric) & ASSESSED)
+    ]
+
+
+def assessed_metrics(names: Iterable[str]) -> list[str]:
+    """Return those of some stored names whose metrics read assessments of answers.
+
+    >>> assessed_metrics(["AP", "NuggetScore(judge=ann)", "of another program"])
+    ['NuggetScore(judge=ann)']
+    """
+    metrics = [metric for name in names if (metric := known_metric(name)) is not None]
+    return [name for name, *_ in assessed(plan(metrics, protocols.get(protocols.DEFAULT)))]
+
+
+def assessed_at(con: duckdb.DuckDBPyConnection, work: Plan) -> dict[tuple[int, str], dt.datetime]:
+    """Return when the answers of runs were assessed last, by run and metric that reads it."""
+    found: dict[tuple[int, str], dt.datetime] = {}
+    for metric, kind, judge in assessed(work):
+        rows = con.execute(
+            "select run_id, ingested_at from assessment_version "
+            "where is_current and kind = $1 and judge is not distinct from $2",
+            [kind, judge],
+        ).fetchall()
+        found |= {(int(run_id), metric): at for run_id, at in rows}
+    return found
+
+
+def _unjudged(
+    work: Plan, found: Sequence[tuple[str, str | None]] | None, dataset: str
+) -> Iterator[str]:
+    """Yield a sentence for each metric whose judge assessed no answer; `found` is of `judges`."""
+    for metric in work.queries:
+        for kind in sorted(work.needs_of(metric) & ASSESSED):
+            judge = work.judge_of(metric)
+            if found is None:
+                yield f"{metric} reads {kind} of answers, which are stored: it needs a warehouse"
+            elif (kind, judge) not in found:
+                there = [one for what, one in found if what == kind]
+                named = [one for one in there if one is not None]
+                whose = "a judge without a name" if judge is None else f"judge {judge}"
+                hint = "" if judge is None else nearest(judge, named)
+                if named and not hint:
+                    hint = f"; there are those by {listing(named)}: write judge={named[0]}"
+                load = command(f"ingest {kind} FILE", dataset)
+                hint = hint or f"; load them with: {load}"
+                yield f"{metric} reads {kind} by {whose}, and dataset {dataset} has none{hint}"
 
 
 def _hashes(
@@ -64,7 +142,10 @@ def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> 
         command("ingest attributes FILE --of docs", dataset),
         command("ingest attributes FILE --of queries", dataset),
     )
-    return lacking(work, current_training(con, dataset) is not None, names, where)
+    found = lacking(work, current_training(con, dataset) is not None, names, where)
+    if work.needs & ASSESSED:
+        found += _unjudged(work, judges(con, dataset), dataset)
+    return found
 
 
 @dataclass(frozen=True)
@@ -127,6 +208,11 @@ def _without(
         for name in read
         if name not in there
     ]
+
+
+def of_stored_runs(work: Plan) -> list[str]:
+    """Return a sentence for each metric that reads what only stored runs have."""
+    return list(_unjudged(work, None, ""))
 
 
 def fitting(work: Plan, kind: str) -> tuple[Plan, list[str]]:

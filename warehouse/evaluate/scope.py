@@ -52,6 +52,10 @@ a part of the qrels is in scope |
     | `scope_training` | query_id, doc_id, relevance | the training set, empty if there is none |
     | `scope_attribute`, `scope_query_attribute` | doc_id or query_id, attribute, position, text, \
 number | attributes of documents and of queries |
+    | `scope_assignment` | run_id, query_id, judge, nugget_id, importance, weight, part, assignment | \
+what judges say of the answers of stored runs: which nuggets they state |
+    | `scope_citation` | run_id, query_id, judge, sentence, doc_id, support | and whether the documents \
+that they cite support their sentences |
     | `scope_member` | doc_id or query_id, part | the part of a slice that each belongs to |
     | `scope_part` | doc_id or query_id | the members of the part of a slice that is evaluated |
     | `list_place` | run_id, query_id, first_position, is_together | where the lists of the \
@@ -192,6 +196,7 @@ that sorts as the ids do, or text if there are very many |
         self.qrels(kind, rows)
         self.whole_qrels(rows)
         self.attributes(dataset)
+        self.answers()
         found = current_training(self._con, dataset)
         self._training(
             f"(select * from example where training_id = {literal(found[0])})" if found else None
@@ -216,6 +221,10 @@ that sorts as the ids do, or text if there are very many |
         """Put the current attributes of a dataset's documents and queries in scope."""
         self._con.execute(render("scope/attributes", dataset=dataset))
 
+    def answers(self) -> None:
+        """Put what judges say of the answers of the runs in scope in scope."""
+        self._con.execute(render("scope/answers"))
+
     def read_qrels(
         self, read: readers.Staged, rows: str, num_rows: int | None = None, *, more: bool = False
     ) -> None:
@@ -235,6 +244,17 @@ that sorts as the ids do, or text if there are very many |
         self._query_keys(rows, "staged_ranking", number)
         self.qrels(_KINDS[read.kind], rows)
         self.whole_qrels(rows)
+
+    def given_truth(self, kind: str, rows: str) -> None:
+        """Put judgments or preferences from a table in scope; `ranking` has the lists of the runs."""
+        lists = "ranking"
+        ((number,),) = self._con.execute(
+            f"select greatest((select count(distinct query_id) from {ident(rows)}), "
+            f"(select count(distinct query_id) from {lists}))"
+        ).fetchall()
+        self._query_keys(ident(rows), lists, number)
+        self.qrels(kind, ident(rows))
+        self.whole_qrels(ident(rows))
 
     def read_training(self, read: readers.Staged | None) -> None:
         """Put the training set that was just staged in scope, or an empty one."""

@@ -192,11 +192,12 @@ def score(
     if len(names) > 1 or engine != "local":
         _refuse_several(lines, reference is not None)
     if engine != "local":
-        from warehouse.evaluate.engines import driver
+        from warehouse.evaluate.engines import driver, run_tables
 
         driver.check(engine)
-        num_buckets = driver.num_buckets(work, by, buckets)
-        if several is None:
+        num_buckets = driver.num_buckets(work.queries, by, buckets)
+        table = run_tables.table_of(run, by)
+        if several is None and table is None:
             raise UsageError("engine: divides a list of runs, but one run was given; give a list")
     resources = database.Resources(memory_limit, threads)
     con = database.scratch(resources)
@@ -208,15 +209,21 @@ def score(
         where=where, is_global=is_global, queries=queries, iterations=iterations, training=training,
     )  # fmt: skip
     reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
-    if several is not None and engine != "local":
+    if engine != "local":
         from warehouse.evaluate.engines import tasks
 
         given = tasks.work(
             con, work, truth, reading, resources,
-            per_query=per_query, num_runs=len(several), num_buckets=num_buckets,
+            per_query=per_query, num_runs=len(names), num_buckets=num_buckets,
         )  # fmt: skip
         with driver.opened(engine, master) as opened:
-            found = driver.score(con, opened, given, names, several)
+            if table is not None:
+                read_table = run_tables.read(opened, table, given)
+                names = read_table.names
+                given = replace(given, num_runs=len(names))
+                found = driver.score_table(con, opened, given, read_table)
+            else:
+                found = driver.score(con, opened, given, names, several or ())
         names = tuple(name for name in names if name in found.runs)
         return Scores(
             con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, found.num_judged,

@@ -23,27 +23,42 @@ def make(
 ) -> dict[Candidate, int]:
     """Make the missing hits of the runs in scope; return these runs' numbers of hits."""
     key = {"qrels_id": qrels_id, "ordering": protocol.ordering}
-    rows = con.execute(
-        "select run_id from scope_run anti join "
-        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
-        "using (run_id)",
-        key,
-    ).fetchall()
-    ids = {row[0] for row in rows}
-    missing = [run for run in runs if run.run_id in ids]
-    if missing:
-        _check_lists(con, missing)
-    for table, lower_is_better, some in _stored_alike(con, missing):
+    lacking = missing(con, protocol, qrels_id, runs)
+    for table, lower_is_better, some in _stored_alike(con, lacking):
         for batch in in_batches(some, BATCH_PREDICTIONS):
             for matched in _matched(con, protocol, batch, table, lower_is_better):
                 con.execute(render("statements/hits", matched=matched), key)
                 con.execute(render("statements/hit_sets"), key)
+    return num_hits(con, protocol, qrels_id, lacking)
+
+
+def missing(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
+) -> list[Candidate]:
+    """Return the runs in scope whose hits are missing. Raises UsageError if one has no predictions."""
+    rows = con.execute(
+        "select run_id from scope_run anti join "
+        "(select run_id from hit_set where qrels_id = $qrels_id and ordering = $ordering) "
+        "using (run_id)",
+        {"qrels_id": qrels_id, "ordering": protocol.ordering},
+    ).fetchall()
+    ids = {row[0] for row in rows}
+    found = [run for run in runs if run.run_id in ids]
+    if found:
+        _check_lists(con, found)
+    return found
+
+
+def num_hits(
+    con: duckdb.DuckDBPyConnection, protocol: Protocol, qrels_id: int, runs: Sequence[Candidate]
+) -> dict[Candidate, int]:
+    """Return the numbers of hits of some runs."""
     found = con.execute(
         "select run_id, num_hits from hit_set where qrels_id = $qrels_id and ordering = $ordering",
-        key,
+        {"qrels_id": qrels_id, "ordering": protocol.ordering},
     ).fetchall()
-    num_hits = dict(found)
-    return {run: num_hits[run.run_id] for run in missing}
+    numbers = dict(found)
+    return {run: numbers[run.run_id] for run in runs}
 
 
 def without_lists(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> list[Candidate]:

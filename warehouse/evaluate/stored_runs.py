@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, listing
-from warehouse.evaluate import engine, requirements, slices, stored_hits
+from warehouse.evaluate import engine, requirements, slices
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.place import Place
@@ -124,7 +124,7 @@ def evaluate(
     in another `place`, for the whole alone. The result is added to an `outcome` from before.
     """
     outcome = outcome or Outcome()
-    place = place or Place()
+    place = place or Place(con)
     members = [c for c in asked if job.dataset in (None, c.dataset)]
     evaluation = _Evaluation(con, outcome, dry_run, on_metric, place)
     place.open()
@@ -166,22 +166,19 @@ class _Evaluation:
         """Compute what is pending for the whole of a dataset."""
         listed = "predictions" in work.needs
         place = self.place
-        for batch in in_batches(group, BATCH_LISTED) if listed else place.batches(work, group):
+        for batch in place.batches(group, BATCH_LISTED if listed else None):
             place.open()
             if not self._pending(work, batch, qrels_id, contents):
                 continue
             runs = self.scope.pending_runs()
             place.take(work, qrels_id)
             self._put_in_scope(work, qrels_id)
-            made = stored_hits.make(self.con, work.protocol, qrels_id, batch)
+            made = place.hits(work, qrels_id, batch)
             place.keep(made)
             self.outcome.new_hit_sets += len(made)
             self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
-            if listed:
-                self.scope.predictions(runs)
             self._record(work, qrels_id)
-            with place.computing(work):
-                engine.compute(self.con, work, on_metric=self.on_metric)
+            place.compute(work, runs if listed else (), self.on_metric)
 
     def parts(
         self,
@@ -271,6 +268,7 @@ class _Evaluation:
                 protocol_follows=work.protocol.ties == "input",
                 following=[str(m) for m in work.queries if work.follows_source(m)],
                 ordering=work.protocol.ordering,
+                assessed=requirements.assessed(work),
             ),
             {
                 "qrels_id": qrels_id,
@@ -329,7 +327,7 @@ def _find_pending(
         },
     )
     con.execute(
-        render("statements/pending", file=ALIAS),
+        render("statements/pending", file=ALIAS, assessed=requirements.assessed(work)),
         {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},
     )
 

@@ -7,6 +7,7 @@ loaded, or with the checksum that they were stored with.
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,6 +81,7 @@ class _Stored:
     slice: str | None
     subject: str | None
     fingerprint: str
+    evaluated_at: dt.datetime
 
     @property
     def group(self) -> tuple[str, int, str, str | None, str | None]:
@@ -220,10 +222,14 @@ def _computable(
     if first.subject == "document":
         work = plan(work.queries, rules, sliced=True)
     prints = {str(metric): work.fingerprint(metric, contents) for metric in work.queries}
+    assessed = requirements.assessed_at(con, work)
     for one in group:
         if metrics[one.metric] is None:
             others[GONE] += 1
-        elif prints.get(one.metric) != one.fingerprint:
+        elif (
+            prints.get(one.metric) != one.fingerprint
+            or assessed.get((one.run_id, one.metric), one.evaluated_at) > one.evaluated_at
+        ):
             others[STALE] += 1
         else:
             found.append(one)

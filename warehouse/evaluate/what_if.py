@@ -26,9 +26,11 @@ from warehouse.store import database, own_views
 # What says which runs and which truth are read; it stays cut while values are computed: see
 # analyze/past.py.
 _CATALOGUE = (
-    "dataset", "qrels", "run", "training", "attribute_set",
+    "dataset", "qrels", "qrels_judge", "run", "training", "attribute_set",
     "run_version", "qrels_version", "training_version", "attribute_set_version",
 )  # fmt: skip
+# What takes the place of the file's own judgments and hits.
+_TRUTH = ("judgment", "hit", "hit_set")
 # Values over all queries, by the metric's name and the run.
 Values = dict[tuple[str, str], float | None]
 
@@ -205,9 +207,78 @@ def all_relevant(
             )  # fmt: skip
             _compute(con, those, protocol, [run])
             found |= _found(con, [run])
-            for table in ("judgment", "hit", "hit_set"):
+            for table in _TRUTH:
                 con.execute(f"drop table temp.main.{table}")
     return found
+
+
+def without_documents(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+    documents: str,
+    left_out: str | None,
+) -> Values:
+    """Return the values of runs of one dataset if some documents had no judgment.
+
+    `documents` is a table with `left_out, query_id, doc_id`, of which the rows with this `left_out`
+    count; None leaves nothing out. Raises UsageError if the qrels are not plain judgments.
+    """
+    qrels_id = _plain(con, runs)
+    drop_views(con)
+    con.execute(
+        render(
+            "statements/without_documents",
+            file=database.ALIAS, qrels_id=qrels_id, documents=documents, left_out=left_out,
+        )
+    )  # fmt: skip
+    _compute(con, metrics, protocol, runs)
+    found = _found(con, runs)
+    for table in _TRUTH:
+        con.execute(f"drop table temp.main.{table}")
+    return found
+
+
+def tied(
+    con: duckdb.DuckDBPyConnection,
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    runs: Sequence[Candidate],
+    *,
+    relevant_first: bool,
+) -> Values:
+    """Return the values of runs if, of documents with one score, the relevant ones stood first or last.
+
+    The table `head` has the whole lists, and the judgments are in scope (`Scope.stored_truth`). Raises
+    UsageError if the qrels are not plain judgments.
+    """
+    qrels_id = _plain(con, runs)
+    Scope(con).runs([run.run_id for run in runs])
+    drop_views(con)
+    con.execute(
+        render(
+            "statements/tied_hits",
+            file=database.ALIAS, qrels_id=qrels_id, ordering=protocol.ordering,
+            relevant_first=relevant_first,
+        )
+    )  # fmt: skip
+    _compute(con, metrics, protocol, runs)
+    found = _found(con, runs)
+    for table in ("hit", "hit_set"):
+        con.execute(f"drop table temp.main.{table}")
+    return found
+
+
+def _plain(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> int:
+    """Return the qrels of runs of one dataset; refuse those that are not plain judgments."""
+    qrels_id = runs[0].qrels_id
+    if qrels_id is None or qrels_kind(con, qrels_id) != "judgments":
+        raise UsageError(
+            f"{runs[0].dataset}: needs qrels in which documents are judged once, not by subtopic or in "
+            "preferences"
+        )
+    return qrels_id
 
 
 def _compute(

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.errors import UsageError, WarehouseError, command
-from warehouse.readers import Kind, stage
+from warehouse.readers import Kind, part_folders, stage
 from warehouse.readers.files import open_file
 from warehouse.store import database
 
@@ -82,9 +82,20 @@ def beside_texts(file: Path) -> list[str]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not is_hidden:
+    """Yield the files below a folder, and folders that hold one table in parts, by their paths."""
+    try:
+        is_one, paths = part_folders.is_one(folder, splits=False), sorted(folder.iterdir())
+    except PermissionError:
+        return
+    if is_one:
+        yield folder
+        return
+    for path in paths:
+        if path.name.startswith("."):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path)
+        elif path.is_file():
             yield path
 
 
@@ -94,6 +105,8 @@ def _kind(con: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> Kind | No
     The names of the folders that it is in count, too: qrels/test.tsv.
     """
     name = str(path.relative_to(folder))
+    if path.is_dir():
+        return _fitting(con, path, name)
     with contextlib.suppress(WarehouseError), open_file(path, hashed=False) as file:
         if file.suffix in _WHOLE or len(file.head) == file.size:
             return _fitting(con, Path(file.path), name)

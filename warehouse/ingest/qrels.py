@@ -1,13 +1,13 @@
 """Loading the qrels of a dataset, of any kind, and its training set.
 
 A dataset has one current version of each. Other content needs `replace` and becomes the next
-version.
+version. The judgments of one judge are a version of the qrels too, which is never current.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -41,8 +41,20 @@ class _Ground:
         return self.table.c[f"{self.what}_id"]
 
 
+JUDGE_KINDS = ("human", "llm", "crowd")
 _JUDGED = "judgment_hash(query_id, doc_id, relevance, iteration)"
 _QRELS_WORDS = ("other qrels", "judgment", "these judgments are")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who or what made judgments; the kind is one of `JUDGE_KINDS`."""
+
+    judge: str
+    judge_kind: str = "human"
+    model: str | None = None
+    prompt: str | None = None
+
 
 # By the kind that the reader has staged.
 _GROUNDS: Mapping[str, _Ground] = {
@@ -100,7 +112,7 @@ def stage_qrels(
 
         def store(connection: sa.Connection) -> steps.Loaded:
             staged = expand(database.raw(connection), everywhere, dataset)
-            return _store(connection, staged, dataset, label=label or LABEL, replace=replace)
+            return store_qrels(connection, staged, dataset, label=label or LABEL, replace=replace)
 
         return store
     if queries is not None:
@@ -110,7 +122,7 @@ def stage_qrels(
         )
     kind = readers.qrels_kind(format, iterations=iterations)
     staged = readers.stage(con, source, kind, where=where, **how)
-    return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
+    return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
 def stage_training(
@@ -132,41 +144,50 @@ def stage_training(
         con, source, "training",
         format=format, columns=columns, relevance=relevance, normalise=normalise, where=where,
     )  # fmt: skip
-    return partial(_store, staged=staged, dataset=dataset, label=label, replace=replace)
+    return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
-def _store(
+def store_qrels(
     connection: sa.Connection,
     staged: readers.Staged,
     dataset: str,
     *,
     label: str | None,
     replace: bool,
+    judge: Judge | None = None,
 ) -> steps.Loaded:
-    """Store what is staged, unless it is the current version already."""
+    """Store what is staged, unless it is the current version already, or the newest of its judge."""
     ground = _GROUNDS[staged.kind]
     con = database.raw(connection)
     content = steps.content(con, dataset, ground.row_hash, ground.hash_suffix)
     dataset_id = steps.dataset_id(connection, dataset)
     table = ground.table
-    current = steps.newest(connection, table, table.c.dataset_id == dataset_id)
+    current = steps.newest(connection, table, _versions(ground, dataset_id, judge))
     other, noun, same = ground.words
+    name, whose = (dataset, f"dataset {dataset}") if judge is None else (judge.judge, judge.judge)
     if current is not None and current["content_hash"] == content.content_hash:
         warnings = list(staged.warnings)
         if label is not None and label != current["label"]:
             warnings.append(f"the label stays {current['label']!r}: {same} loaded already")
-        return steps.outcome(ground.what, "unchanged", dataset, staged, current, content, warnings)
+        if judge is not None and judge != (before := _stored_judge(connection, current)):
+            warnings.append(f"stays {_described(before)}: {same} loaded already")
+        return steps.outcome(
+            ground.what, "unchanged", dataset, staged, current, content, warnings, name
+        )
     if current is not None and not replace:
         raise ConflictError(
-            f"{staged.source}: dataset {dataset} has {other} already (version "
+            f"{staged.source}: {whose} has {other} already (version "
             f"{current['version']}, {counted(current[ground.count], noun)} from "
             f"{current['source']}); "
             f"{option('replace')} makes this a new version, and the old one stays readable"
         )
+    last = connection.execute(
+        sa.select(sa.func.max(table.c.version)).where(table.c.dataset_id == dataset_id)
+    ).scalar_one()
     row = {
         ground.key.name: schema.next_id(connection, ground.key),
         "dataset_id": dataset_id,
-        "version": 1 if current is None else current["version"] + 1,
+        "version": (last or 0) + 1,
         "label": label,
         ground.count: content.num_rows,
         "graded_by": staged.relevance,
@@ -175,5 +196,38 @@ def _store(
     }
     connection.execute(table.insert().values(row))
     con.execute(render(ground.insert), {ground.key.name: row[ground.key.name]})
+    if judge is not None:
+        of_judge = {"qrels_id": row["qrels_id"], **asdict(judge)}
+        connection.execute(schema.qrels_judge.insert().values(of_judge))
     status: steps.Status = "loaded" if current is None else "replaced"
-    return steps.outcome(ground.what, status, dataset, staged, row, content, staged.warnings)
+    return steps.outcome(ground.what, status, dataset, staged, row, content, staged.warnings, name)
+
+
+def _versions(ground: _Ground, dataset_id: int, judge: Judge | None) -> sa.ColumnElement[bool]:
+    """Return the condition for the versions of a dataset that one judge made, or none alone."""
+    of_dataset = ground.table.c.dataset_id == dataset_id
+    if ground.what != "qrels":
+        return of_dataset
+    judged = sa.select(schema.qrels_judge.c.qrels_id)
+    if judge is None:
+        return sa.and_(of_dataset, ground.key.not_in(judged))
+    return sa.and_(
+        of_dataset, ground.key.in_(judged.where(schema.qrels_judge.c.judge == judge.judge))
+    )
+
+
+def _stored_judge(connection: sa.Connection, version: Mapping[str, Any]) -> Judge:
+    """Return the judge who made a version."""
+    table = schema.qrels_judge
+    rows = connection.execute(
+        sa.select(table.c.judge, table.c.judge_kind, table.c.model, table.c.prompt).where(
+            table.c.qrels_id == version["qrels_id"]
+        )
+    ).fetchall()
+    return Judge(*rows[0])
+
+
+def _described(judge: Judge) -> str:
+    words = [f"of the kind {judge.judge_kind}"]
+    words += [f"{key} {value!r}" for key in ("model", "prompt") if (value := getattr(judge, key))]
+    return ", ".join(words)

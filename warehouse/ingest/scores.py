@@ -306,4 +306,4 @@ def _left_out(con: duckdb.DuckDBPyConnection, staged: StagedScores) -> Iterator[
     if whole:
         yield f"left out, for there are no values by query: {listing(whole, _TOLD)}"
     if staged.texts:
-        yield f"left out, for it is no number: {listing(staged.texts)}"
+        yield f"left out, for it is no number: {listing(staged.texts, _TOLD)}"

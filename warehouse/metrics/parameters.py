@@ -13,8 +13,12 @@ from msgspec.structs import asdict, replace
 
 from warehouse.errors import nearest
 
-# Characters that attribute names cannot have in the notation.
+# Characters that names cannot have in the notation.
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
+# Types whose values are names, with what they are names of.
+_NAMES = {"attribute": "the name of an attribute", "name": "a name"}
+# Those that need no quotes.
+_PLAIN = {"attribute": re.compile(r"\w+"), "name": re.compile(r"[\w.:@+-]+")}
 # More than any number of documents, and below the overflow of SQL's integers.
 _LARGEST = 10**14
 _OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -59,7 +63,9 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     relevance sets it, as with rel.
     """
 
-    type: Literal["integer", "number", "grade", "choice", "boolean", "gains", "levels", "attribute"]
+    type: Literal[
+        "integer", "number", "grade", "choice", "boolean", "gains", "levels", "attribute", "name"
+    ]
     summary: str
     default: Any = None
     required: bool = False
@@ -88,8 +94,8 @@ class Parameter(Declaration, frozen=True, kw_only=True):
     inherited: bool = False
 
     def write(self, value: Value) -> str:
-        """Write a value as `read` reads it: attribute names that are not words get quotes."""
-        if self.type == "attribute" and not re.fullmatch(r"\w+", str(value)):
+        """Write a value as `read` reads it: names that are not plain get quotes."""
+        if self.type in _NAMES and not _PLAIN[self.type].fullmatch(str(value)):
             return f"'{value}'"
         return str(value)
 
@@ -104,11 +110,11 @@ class Parameter(Declaration, frozen=True, kw_only=True):
             if word not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
             return word
-        if self.type == "attribute":
+        if self.type in _NAMES:
             word = unquoted(text)
             if not word.strip() or _NOT_IN_A_NAME.search(word):
                 raise ValueError(
-                    f"{self.name} is the name of an attribute, without commas, parentheses and quotes, "
+                    f"{self.name} is {_NAMES[self.type]}, without commas, parentheses and quotes, "
                     f"not {text}"
                 )
             return word

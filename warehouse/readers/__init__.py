@@ -16,7 +16,6 @@ from warehouse.errors import EmptyError, UsageError, option
 from warehouse.readers import checks, registry, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
-from warehouse.readers.ir_datasets import by_name
 from warehouse.readers.kinds import (
     KEYS,
     ColumnNames,
@@ -97,7 +96,7 @@ def stage(
 
         columns = with_relevance(con, relevance, columns)
     mapping = column_mapping(wanted, columns)
-    source = by_name(source, wanted)
+    source = registry.meant(source, wanted)
     given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)

@@ -18,7 +18,6 @@ from warehouse.readers.columns import candidates
 from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import Table
-from warehouse.readers.ir_datasets import by_name
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
@@ -141,7 +140,7 @@ def open_table(
     """
     if format is not None:
         registry.find(format, "attributes")
-    source = by_name(source, "attributes")
+    source = registry.meant(source, "attributes")
     try:
         if isinstance(source, str | os.PathLike):
             with open_file(source) as file:

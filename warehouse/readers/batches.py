@@ -19,7 +19,6 @@ from warehouse.errors import InputError, WarehouseError
 from warehouse.readers import checks, clear, registry, stage, staging
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.readers.formats import FileFormat, Reading
-from warehouse.readers.ir_datasets import by_name
 from warehouse.readers.kinds import RUN_NUMBER, ColumnNames, Staged, column_mapping
 from warehouse.readers.objects import is_table
 from warehouse.readers.records import is_records
@@ -166,7 +165,7 @@ def _most_files() -> int:
 def _open(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]:
     """Return a source, opened if it is a file, or its error, and what closes it."""
     closing = contextlib.ExitStack()
-    source = by_name(source, "run")
+    source = registry.meant(source, "run")
     if not isinstance(source, str | os.PathLike):
         return source, closing
     try:

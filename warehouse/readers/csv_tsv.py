@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from warehouse.errors import EmptyError, InputError
-from warehouse.readers import checks, staging, tables
+from warehouse.errors import EmptyError, InputError, option
+from warehouse.readers import checks, reshaped, staging, tables
 from warehouse.readers.columns import choose, is_header
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import (
@@ -23,7 +23,7 @@ from warehouse.readers.formats import (
     Readings,
     Table,
 )
-from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import (
     LIMIT,
     BadLines,
@@ -38,6 +38,16 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}
+# The columns of a table without a header, by their number.
+_JUDGED = {
+    3: ("query_id", "doc_id", "relevance"),
+    4: ("query_id", "doc_id", "relevance", "timestamp"),
+}
+_BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
+    "run": {3: ("query_id", "doc_id", "score")},
+    "qrels": _JUDGED,
+    "training": {2: ("query_id", "doc_id"), **_JUDGED},
+}
 # RecBole writes the type of a column after its name.
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
@@ -45,20 +55,24 @@ _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 class Delimited(FileFormat):
     """Records with a delimiter between their cells, below a line with the names of the columns."""
 
-    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    contents: ClassVar[tuple[Contents, ...]] = (
+        "run", "qrels", "iterations", "training", "attributes", "documents",
+    )  # fmt: skip
     names_columns = True
     delimiter: ClassVar[str]
     delimiters: ClassVar[str]
     """The word for several of them."""
+    pads: ClassVar[bool] = False
+    """Whether a record may lack cells at its end, which are then null."""
 
     def sniff(self, head: Head) -> Confidence:
         """Go by the names in the first line, then by the suffix."""
-        cells = _cells(head.line, self.delimiter)
-        is_named = is_header(cells) or not set(cells).isdisjoint(head.names)
+        first = cells(head.line, self.delimiter)
+        is_named = is_header(first) or not set(first).isdisjoint(head.names)
         # one set of documents needs one column only
-        if is_named and (len(cells) > 1 or head.contents == "documents"):
+        if is_named and (len(first) > 1 or head.contents == "documents"):
             return Confidence.HEADER
-        if len(cells) > 1 and all(map(_TYPED_NAME.fullmatch, cells)):
+        if len(first) > 1 and all(map(_TYPED_NAME.fullmatch, first)):
             return Confidence.HEADER
         return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
 
@@ -72,6 +86,7 @@ class Delimited(FileFormat):
                 f"{source.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
                 f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
                 f"columns on top ({names}, as they come, with {self.delimiters} between)"
+                f"{self._bare(kind, len(header))}"
             )
         found, ranking = choose(source.source, kind, header, mapping)
         with self._records(con, [source], len(header), blank_lines) as relation:
@@ -121,6 +136,10 @@ class Delimited(FileFormat):
                 return None
         return tables.batch_readings(con, files, ranking)
 
+    def _bare(self, kind: Kind, width: int) -> str:
+        """Return how a file without a header could be read as it is."""
+        return ""
+
     @contextlib.contextmanager
     def _records(
         self, con: Connection, files: Sequence[LocalFile], width: int, blank_lines: int
@@ -137,7 +156,7 @@ class Delimited(FileFormat):
             yield staging.render(
                 "ingest/delimited", paths=[file.path for file in files],
                 delimiter=self.delimiter, width=width, blank_lines=blank_lines,
-                quote='"', header=True,
+                quote='"', header=True, pads=self.pads,
             )  # fmt: skip
 
 
@@ -145,7 +164,7 @@ class Csv(Delimited):
     """Records with commas between their cells."""
 
     name = "csv"
-    suffixes = (".csv",)
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
     delimiter = ","
     delimiters = "commas"
 
@@ -163,9 +182,13 @@ class Tsv(Delimited):
     """Records with tabs between their cells."""
 
     name = "tsv"
-    suffixes = (".tsv",)
+    suffixes: ClassVar[tuple[str, ...]] = (".tsv",)
     delimiter = "\t"
     delimiters = "tabs"
+
+    def _bare(self, kind: Kind, width: int) -> str:
+        is_one = width in _BARE.get(kind, {})
+        return f", or read it as it is: {option('format', 'bare')}" if is_one else ""
 
     def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
         """Whether the first line with content has one of these names of columns."""
@@ -192,7 +215,7 @@ class Tsv(Delimited):
         with staging.rejects(con), tables.table_errors(file.source):
             relation = staging.render(
                 "ingest/delimited", paths=[file.path], delimiter=self.delimiter,
-                width=len(columns), blank_lines=0, quote="", header=False,
+                width=len(columns), blank_lines=0, quote="", header=False, pads=False,
             )  # fmt: skip
             named = ", ".join(f"c{place} as {ident(name)}" for place, name in enumerate(columns))
             con.execute(
@@ -206,10 +229,36 @@ class Tsv(Delimited):
         return Table(file.source, self.name, file.sha256, types, False, lambda row: row)
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
+class BareTsv(Tsv):
+    """Records with tabs, and without a line that names the columns, as Elliot and MovieLens have them.
+
+    A run has user, item and score; judgments have user, item, rating and perhaps a time.
+    """
+
+    name = "bare"
+    aliases = ("elliot",)
+    suffixes = ()
+    contents = ("run", "qrels", "training")
+    names_columns = False
+
+    def sniff(self, head: Head) -> Confidence:
+        """Never guess it: three values in a line could be others."""
+        return Confidence.NONE
+
+    def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
+        """Read each alone."""
+        return None
+
+    def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
+        """Read the columns by their places."""
+        table = self.read_bare(con, source, _BARE[kind])
+        return reshaped.read(con, table, kind, mapping)
+
+
+def cells(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line.
 
-    >>> _cells('a,"b,c"', ",")
+    >>> cells('a,"b,c"', ",")
     ['a', 'b,c']
     """
     try:

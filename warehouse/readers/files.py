@@ -33,7 +33,6 @@ HEAD = 1 << 16
 BOM = codecs.BOM_UTF8
 # Of two marks that follow each other, the most bytes in one block that do not show it.
 _INNER = 2 * len(BOM) - 1
-# An error of writing files, never of reading them.
 # Sources with this prefix are datasets of the package ir_datasets, and no files.
 BY_NAME = "ir_datasets:"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -44,17 +43,14 @@ _NOT_READ = {
     b"\x04\x22\x4d\x18": "LZ4, which is not read: save it as JSON, or unpack it: lz4 -d",
     _ZIP: "a zip archive, which is not read: unpack it: unzip",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive, which is not read: unpack it: 7z x",
-    b"ARROW1\0\0": "an Arrow file, as .feather is too, which is not read: save it as Parquet",
     b"\x80\x04\x95": "a pickle of Python's, which is not read: save it as Parquet",
     b"\x80\x05\x95": "a pickle of Python's, which is not read: save it as Parquet",
     b"\x93NUMPY": "an array of NumPy's, which is not read: save a table as Parquet",
     b"\x89HDF": "an HDF5 file, which is not read: save it as Parquet",
 }
-# Suffixes of zip archives that are useless when unpacked.
-_ZIPPED = {
-    ".xlsx": "a workbook of Excel's, which is not read: save it as CSV",
-    ".npz": "of NumPy's or a sparse matrix, which is not read: save a table of its values as Parquet",
-}
+# Suffixes of zip archives that are not unpacked first.
+_WORKBOOK = ".xlsx", "a workbook of Excel's, which is not read: save it as CSV"
+SPARSE_MATRIX = ".npz"
 _TAR, _TAR_AT = b"ustar", 257
 # Characters in paths that have a meaning for DuckDB.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
@@ -370,8 +366,8 @@ def check_file(file: LocalFile) -> None:
     if file.head.startswith(_UTF16):
         raise InputError(f"{file.source}: is UTF-16 text: convert it to UTF-8")
     for start, what in _NOT_READ.items():
-        if file.head.startswith(start):
-            suffix = file.suffix if start == _ZIP else ""
-            raise InputError(f"{file.source}: is {_ZIPPED.get(suffix, what)}")
+        if file.head.startswith(start) and not (start == _ZIP and file.suffix == SPARSE_MATRIX):
+            is_workbook = start == _ZIP and file.suffix == _WORKBOOK[0]
+            raise InputError(f"{file.source}: is {_WORKBOOK[1] if is_workbook else what}")
     if file.head.startswith(_TAR, _TAR_AT):
         raise InputError(f"{file.source}: is a tar archive, which is not read: unpack it: tar -xf")

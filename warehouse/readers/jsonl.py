@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from warehouse.config import limits
 from warehouse.errors import EmptyError, InputError
@@ -17,7 +17,7 @@ from warehouse.readers import checks, reshaped, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
-from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import insert_lines, refuse_if_not_text
 from warehouse.readers.reshaped import has_lists
 from warehouse.readers.tables import check_names, fill_table, table_errors
@@ -49,8 +49,15 @@ class JsonLines(FileFormat):
 
     name = "jsonl"
     aliases = ("ndjson", "jsonlines")
-    suffixes = (".jsonl", ".ndjson")
-    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
+    contents: ClassVar[tuple[Contents, ...]] = (
+        "run",
+        "qrels",
+        "iterations",
+        "training",
+        "attributes",
+        "documents",
+    )
     names_columns = True
 
     def sniff(self, head: Head) -> Confidence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,20 +47,13 @@ class Parquet(FileFormat):
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the columns by their types."""
-
-        def names() -> list[str]:  # with those of nested fields
-            rows = con.execute("select name from parquet_schema($1)", [source.path]).fetchall()
-            return [str(name) for (name,) in rows]
-
-        _refuse_damaged(con, source)
-        return reshaped.read_relation(con, source.source, kind, _relation([source]), mapping, names)
+        return read_parts(con, source.source, [source], kind, mapping)
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
     ) -> Table:
         """Read all columns."""
-        _refuse_damaged(con, source)
-        types = fill_table(con, source.source, _relation([source]))
+        types = fill_from_parts(con, source.source, [source])
         return Table(source.source, self.name, source.sha256, types)
 
     def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
@@ -82,6 +75,41 @@ class Parquet(FileFormat):
         columns = tables.by_types(source, "run", found, types)
         tables.fill(con, "run", relation, columns, together=True)
         return tables.batch_readings(con, files, ranking)
+
+
+def read_parts(
+    con: Connection, name: str, files: Sequence[LocalFile], kind: Kind, mapping: ColumnNames
+) -> Reading:
+    """Fill `staged` from files that are the parts of one table, in their order."""
+
+    def names() -> list[str]:  # with those of nested fields
+        rows = con.execute("select name from parquet_schema($1)", [files[0].path]).fetchall()
+        return [str(name) for (name,) in rows]
+
+    relation = _whole(con, name, files)
+    return reshaped.read_relation(con, name, kind, relation, mapping, names)
+
+
+def fill_from_parts(con: Connection, name: str, files: Sequence[LocalFile]) -> Mapping[str, str]:
+    """Fill `staged_table` from files that are the parts of one table; return the types."""
+    return fill_table(con, name, _whole(con, name, files))
+
+
+def _whole(con: Connection, name: str, files: Sequence[LocalFile]) -> str:
+    """Return the SQL of the rows of all parts. Raises InputError for parts that do not fit."""
+    first = None
+    for file in files:
+        _refuse_damaged(con, file)
+        if len(files) > 1:
+            with tables.table_errors(file.source):
+                columns = list(staging.types_of(con, _relation([file])).items())
+            first = first or columns
+            if columns != first:  # the values would be cast to the types of the first part
+                raise InputError(
+                    f"{name}: the columns of {Path(file.source).name} are not those of "
+                    f"{Path(files[0].source).name}, or have other types: write it again as one table"
+                )
+    return _relation(files)
 
 
 def _refuse_damaged(con: Connection, file: LocalFile) -> None:

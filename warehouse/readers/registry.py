@@ -7,29 +7,36 @@ from pathlib import PurePath
 from typing import Any
 
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
-from warehouse.readers import files, ir_datasets
-from warehouse.readers.csv_tsv import Csv, Tsv
+from warehouse.readers import files, ir_datasets, part_folders
+from warehouse.readers.arrow import Arrow
+from warehouse.readers.candidates import Candidates
+from warehouse.readers.csv_tsv import BareTsv, Csv, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
 from warehouse.readers.formats import FileFormat, Format, Head, ObjectFormat
 from warehouse.readers.jsonl import JsonLines
 from warehouse.readers.kinds import COLUMNS, Contents, Kind
 from warehouse.readers.matrix import Matrix
+from warehouse.readers.npz import Npz
 from warehouse.readers.objects import TableObject
 from warehouse.readers.parquet import Parquet
 from warehouse.readers.prefs import Preferences
+from warehouse.readers.quepid import Quepid
 from warehouse.readers.ranx import Dict, NestedJson
 from warehouse.readers.records import Records
+from warehouse.readers.sampled import Sampled
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
 from warehouse.readers.wrapped_json import Mteb, RankEval
 
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
-    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Mteb(), RankEval(), Matrix(),
-    NestedJson(), Preferences(), Text(),
+    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), Mteb(), RankEval(), Matrix(), Npz(),
+    Quepid(), Candidates(), NestedJson(), BareTsv(), Preferences(), Sampled(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
-IN_MEMORY: list[ObjectFormat] = [ir_datasets.IrDatasets(), Dict(), Records(), TableObject()]
+IN_MEMORY: list[ObjectFormat] = [
+    ir_datasets.IrDatasets(), part_folders.PartFolders(), Dict(), Records(), TableObject(),
+]  # fmt: skip
 
 # The names of all of our columns.
 _COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}
@@ -48,8 +55,8 @@ _WHAT: Mapping[Contents, str] = {
 def names(contents: Contents) -> list[str]:
     """Return the names of the formats of files that can hold some contents.
 
-    >>> names("run")
-    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'mteb', 'rank_eval', 'matrix', 'ranx']
+    >>> names("run")[:7]
+    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'arrow', 'mteb']
     """
     return [format.name for format in FORMATS if contents in format.contents]
 
@@ -102,6 +109,11 @@ def missing(source: Any) -> WarehouseError | None:
     """Return the error for a source that names no file and no dataset, before it is read."""
     named = ir_datasets.by_name(source, "qrels")
     return files.missing(source) if named is source else ir_datasets.missing(named)
+
+
+def meant(source: Any, contents: Contents) -> Any:
+    """Return the dataset or the folder of parts that a text or a path names; others as they are."""
+    return part_folders.by_path(ir_datasets.by_name(source, contents))
 
 
 def qrels_kind(format: str | None, *, iterations: bool) -> Kind:

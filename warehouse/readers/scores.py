@@ -1,18 +1,18 @@
-"""Values by query that other programs computed: lines of trec_eval and ir_measures, and tables."""
+"""Values by query that other programs computed: lines of trec_eval, tables, logs of benchmarks."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.config import limits
 from warehouse.errors import InputError, UsageError, listing, nearest, option
-from warehouse.readers import checks, registry, staging
+from warehouse.readers import benchmark_logs, checks, registry, staging
 from warehouse.readers.attributes import open_table, table_of
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import Table
@@ -41,7 +41,7 @@ class StagedScores:
     """What `stage_scores` read into `staged (place, run, query_id, metric, value_text, value)`.
 
     `has_run` says whether the source names the run of each value. Lines of all queries together have
-    the query `all`. `texts` are what trec_eval prints that is no number, and that is left out.
+    the query `all`. `texts` are what has no numbers, as trec_eval's runid, and is left out.
     """
 
     source: str
@@ -74,7 +74,7 @@ def stage_scores(
     [('a', 'q1', 'map', 0.5)]
     """
     given = None if format is None else format.lower()
-    known = [*LINES, *registry.names("attributes")]
+    known = [*LINES, *benchmark_logs.FORMATS, *registry.names("attributes")]
     if given is not None and given not in known:
         raise UsageError(
             f"unknown format {format!r}{nearest(given, known)} (known: {listing(known)})"
@@ -89,6 +89,10 @@ def stage_scores(
                 with open_table(con, source, "query_id", None, ()) as table:
                     return _from_table(con, table, mapping)
             with open_file(source) as file:
+                guessed = benchmark_logs.guess(file) if given is None and not mapping else given
+                if guessed in benchmark_logs.FORMATS:
+                    table, texts = benchmark_logs.read_table(con, file, guessed)
+                    return replace(_from_table(con, table, {}), texts=texts)
                 check_file(file)
                 if given in LINES or (given is None and not mapping and _has_lines(file)):
                     return _from_lines(con, file, queries, given)

@@ -23,6 +23,7 @@ from warehouse.readers.lines import (
     last_line,
 )
 from warehouse.readers.prefs import Preferences
+from warehouse.readers.sampled import Sampled
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -102,7 +103,7 @@ def _other_layout(head: Head) -> str:
         return (
             f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
             "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
-            f"with tabs between){by_chance}"
+            f"with tabs between), or read it as it is: {option('format', 'bare')}{by_chance}"
         )
     if lines and all(
         len(fields) > FIELDS["run"] and all(map(is_number, fields)) for fields in lines
@@ -186,7 +187,8 @@ def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
         raise looks_like(
             "preferences", "preferences",
             f"say so: 'warehouse ingest qrels --format {Preferences.name}', or "
-            f"'warehouse score --qrels-format {Preferences.name}'",
+            f"'warehouse score --qrels-format {Preferences.name}'; if the fields are a query, an "
+            f"iteration, a document, its stratum and the relevance, the format is {Sampled.name}",
         )  # fmt: skip
     what = "a TREC run" if kind == "run" else "TREC qrels"
     return (

@@ -20,9 +20,11 @@ from warehouse.config.settings import VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
+from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.readers.ir_metadata import SECTIONS
+from warehouse.readers.kinds import IDS
 from warehouse.report.file_replacement import new_version
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
@@ -33,8 +35,9 @@ _BOARD, _VALUES, _QRELS = "board.csv", "query_values.csv", "data/qrels.parquet"
 _VERSION = 1
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:ranking-warehouse:bundle:1"
-# What only a database has, beside judgments and runs.
-_BESIDE = {"training", "attributes", "query_attributes", "iterations", "preferences"}
+_TRAINING, _ATTRIBUTES = "data/training.parquet", "data/attributes_of_{}.parquet"
+# What a bundle does not hold.
+_LACKS = {"preferences", "assignments", "citations"}
 DIFFERENCES = "bundle_difference"
 
 
@@ -86,12 +89,10 @@ def export(
     wanted = stored_metrics.names(con, [name], metrics, rules)
     shown = stored_metrics.choose(con, name, wanted, rules)
     work = plan([_metric(one) for one in shown], rules)
-    needs = sorted(work.needs & _BESIDE)
-    if needs:
-        lacking = [str(m) for m in work.queries if work.needs_of(m) & _BESIDE]
+    if lacks := sorted(work.needs & _LACKS):
+        those = [str(metric) for metric in work.queries if work.needs_of(metric) & _LACKS]
         raise UsageError(
-            f"{listing(lacking)}: {listing(needs)} are no part of a bundle; name the metrics of "
-            "judgments and runs with -m"
+            f"{listing(those)}: {listing(lacks)} are no part of a bundle; name the other metrics with -m"
         )
     with new_version(target, lock_timeout) as part:
         (part / "data" / "runs").mkdir(parents=True)
@@ -124,10 +125,13 @@ def _write(
     )
     runs = _rows(con, "select * exclude (dataset_id, checksum) from bundle_run order by number", [])
     tags = _tags(con)
+    by_iteration = ", iteration" if qrels["kind"] == "iterations" else ""
     data = {
-        _QRELS: "select query_id, doc_id, relevance from store.judgment "
-        f"where qrels_id = {qrels['qrels_id']} order by query_id, doc_id"
+        _QRELS: f"select query_id, doc_id, relevance{by_iteration} from store.judgment "
+        f"where qrels_id = {qrels['qrels_id']} order by query_id, doc_id{by_iteration}"
     }
+    beside = _beside(con, dataset, work)
+    data |= beside
     described = []
     for run in runs:
         run["file"] = f"data/runs/{run['number']:03}.parquet"
@@ -160,6 +164,8 @@ def _write(
             "program_version": VERSION, "engine_version": duckdb.__version__,
             "protocol": asdict(work.protocol), "metrics": metrics,
             "qrels": {**_described(qrels, {}), "file": _QRELS}, "runs": described,
+            "training": _TRAINING if _TRAINING in beside else None,
+            "attributes": [path for path in beside if path != _TRAINING],
             "data": digests, "has_data": with_data,
         },
     )  # fmt: skip
@@ -167,6 +173,32 @@ def _write(
     _json(folder / STATEMENT, _statement(folder, digests, dataset))
     ((num_values,),) = con.execute("select count(*) from bundle_query_value").fetchall()
     return len(runs), len(metrics), num_values
+
+
+def _beside(con: duckdb.DuckDBPyConnection, dataset: str, work: Plan) -> dict[str, str]:
+    """Return the SQL of the files that the metrics read beside judgments and runs, by their paths."""
+    found: dict[str, str] = {}
+    if "training" in work.needs:
+        # a query without an example counts, too: it has an empty list
+        found[_TRAINING] = (
+            "select query_id, list(doc_id order by doc_id) filter (where doc_id is not null) as doc_id, "
+            "list(relevance order by doc_id) filter (where doc_id is not null) as relevance "
+            "from store.example join store.training_version using (training_id) "
+            f"where dataset = {literal(dataset)} and is_current group by query_id order by query_id"
+        )
+    Scope(con).attributes(dataset)
+    for subject, view in ATTRIBUTES.items():
+        read = work.attributes_of if subject == "document" else work.query_attributes_of
+        wanted = {name for metric in work.queries for name in read(metric)}
+        sql = render(
+            "statements/bundle_attribute_types", dataset=dataset, subject=subject, view=view
+        )
+        columns = {name: type for name, type in con.execute(sql).fetchall() if name in wanted}
+        if columns:
+            found[_ATTRIBUTES.format(f"{subject}s" if subject == "document" else "queries")] = (
+                render("statements/bundle_attributes", columns=columns, view=view, id=IDS[subject])
+            )
+    return found
 
 
 def _rows(con: duckdb.DuckDBPyConnection, sql: str, bound: list[Any]) -> list[dict[str, Any]]:
@@ -257,7 +289,7 @@ again and compares every bit.
 | `{MANIFEST}` | runs, judgments, metrics, protocol and versions, with hashes |
 | `sql/` | the SQL of each metric, by its fingerprint |
 | `ir_metadata/` | what is known of each run |
-| `data/` | the judgments and the runs |
+| `data/` | the judgments, the runs, and what else the metrics read |
 | `{STATEMENT}` | an in-toto statement of the SHA-256 of every file |
 """
 
@@ -371,9 +403,13 @@ def _compute(
         "(run varchar, metric varchar, query_id varchar, value double)"
     )
     columns = {name: name for name in ("query_id", "doc_id")}
+    training, attributes = manifest.get("training"), manifest.get("attributes", ())
     truth = files.read_truth(
         con, str(root / _inside(manifest["qrels"]["file"])), work,
         format="parquet", columns={**columns, "relevance": "relevance"},
+        iterations=manifest["qrels"].get("kind") == "iterations",
+        training=None if training is None else str(root / _inside(training)),
+        attributes=[str(root / _inside(path)) for path in attributes],
     )  # fmt: skip
     names = [str(metric) for metric in work.queries]
     for is_turned in (False, True):

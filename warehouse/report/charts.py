@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from warehouse.analyze import significance
+from warehouse.analyze.board import Board
 from warehouse.analyze.curves import Trace
+from warehouse.analyze.discrimination import Discrimination
 from warehouse.analyze.history import Timeline
 from warehouse.errors import UsageError, counted, visible
 from warehouse.metrics.notation import known_metric
@@ -245,6 +249,149 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
         f"qrels version {found.qrels_version}{_left_grey(len(named), len(others), 'line')}"
     )
     return _spec(title, told, _WIDTH, _HEIGHT, layers, "; ".join(marks))
+
+
+# The highest significance level on a chart of them, unless alpha is above it.
+_HIGHEST_LEVEL = 0.15
+
+
+def significance_levels(found: Discrimination) -> Spec:
+    """Return the chart of achieved significance levels: a curve for each metric (Sakai 2006).
+
+    The pairs of runs stand by falling level, and only those of at most 0.15 are drawn. The nearer a
+    curve is to the origin, the more pairs its metric tells apart. Raises UsageError if no level is
+    so low.
+    """
+    alpha = found.how.alpha
+    top = max(_HIGHEST_LEVEL, alpha)
+    by_metric: dict[str, list[Spec]] = {}
+    last = 1
+    for metric, place, base, run, _, p, _ in found.levels.fetchall():
+        last = max(last, place)
+        if p <= top:
+            point = {
+                "x": place,
+                "y": p,
+                "run": f"{text(base)}, {text(run)}",
+                "series": text(metric),
+            }
+            by_metric.setdefault(metric, []).append(point)
+    shares = {row[0]: row[3] for row in found.relation.fetchall()}
+    drawn = [name for name in shares if name in by_metric]
+    if not drawn:
+        raise UsageError(f"no pair of runs has a p of at most {top:g}: there is nothing to draw")
+    lines = [
+        _Line(f"{label(found.labels.get(name, name))}, {shares[name]:.0%}", points, points)
+        for name in drawn
+        for points in [by_metric[name]]
+    ]
+    x = {
+        "field": "x", "type": "quantitative", "title": "pairs of runs, the least certain first",
+        "scale": {"domain": (0, last), "nice": False}, "axis": _axis(True),
+    }  # fmt: skip
+    y = {
+        "field": "y", "type": "quantitative", "title": "achieved significance level (p)",
+        "scale": {"domain": (0, top), "nice": False},
+    }  # fmt: skip
+    level = {
+        "name": "alpha",
+        "data": {"values": [{"y": alpha}]},
+        "mark": {"type": "rule", "color": "#9A9A9A", "strokeWidth": 1, "strokeDash": [2, 2]},
+        "encoding": {"y": y},
+    }
+    named, others = lines[:MOST_NAMED], lines[MOST_NAMED:]
+    leaders, labels = _labels(named, x, y, _HEIGHT, (0, top), range(len(named), 0, -1))
+    layers = [level, leaders, *_lines(named, others, x, y, "linear"), *labels]
+    missing = [name for name in shares if name not in by_metric]
+    above = f"; every p of {', '.join(missing)} is above {top:g}" if missing else ""
+    told = (
+        f"{found.how}, {counted(len(found.runs), 'run')}; after each metric: its share of pairs with "
+        f"p < {alpha:g}{above}{_left_grey(len(named), len(others), 'metric')}"
+    )
+    return _spec(
+        f"Discriminative power: {label(found.dataset, 40)}", told, _WIDTH - 80, _HEIGHT, layers
+    )
+
+
+def critical_difference(board: Board) -> Spec:
+    """Return the critical-difference diagram of mean ranks over datasets (Demšar 2006).
+
+    Runs or systems that a bar joins cannot be told apart. Raises UsageError if the board has no
+    critical difference, as without ranks, or if no two of them differ.
+    """
+    if board.critical is None:
+        raise UsageError(
+            "the diagram is of mean ranks over several datasets that differ: use ranks"
+        )
+    names = "run" if "run" in board.relation.columns else "system"
+    rows = board.relation.project(f"{names}, mean_rank").fetchall()
+    rows.sort(key=lambda row: row[1])
+    ranks = [rank for _, rank in rows]
+    bars = significance.within(ranks, board.critical)
+    last = max(len(rows), math.ceil(ranks[-1]))
+    half = (len(rows) + 1) // 2
+    first_level = 0.9 + 0.4 * len(bars)
+    marks = []
+    for place, (name, rank) in enumerate(rows):
+        is_left = place < half
+        level = first_level + 0.7 * (place if is_left else len(rows) - 1 - place)
+        marks.append(
+            {
+                "run": text(name), "label": f"{label(name)} ({rank:.2f})", "x": rank, "y": level,
+                "top": 0, "end": 1 if is_left else last, "is_left": is_left,
+            }
+        )  # fmt: skip
+    deepest = max(mark["y"] for mark in marks) + 0.3
+    x = {
+        "field": "x", "type": "quantitative", "title": "mean rank",
+        "scale": {"domain": (1, last), "nice": False, "zero": False},
+        "axis": {"orient": "top", "tickMinStep": 1, "grid": False},
+    }  # fmt: skip
+    y = {
+        "field": "y", "type": "quantitative", "axis": None,
+        "scale": {"domain": (deepest, 0), "nice": False},
+    }  # fmt: skip
+    thin = {"type": "rule", "color": "#888888", "strokeWidth": 1}
+    tip = [{"field": "run", "type": "nominal"}]
+    joined = [
+        {"x": ranks[low] - 0.02, "end": ranks[high] + 0.02, "y": 0.5 + 0.4 * number}
+        for number, (low, high) in enumerate(bars)
+    ]
+    layers: list[Spec] = [
+        {
+            "name": "stems",
+            "data": {"values": marks},
+            "mark": thin,
+            "encoding": {"x": x, "y": y | {"field": "top"}, "y2": {"field": "y"}},
+        },
+        {
+            "name": "arms",
+            "data": {"values": marks},
+            "mark": thin,
+            "encoding": {"x": x, "x2": {"field": "end"}, "y": y, "tooltip": tip},
+        },
+        {
+            "name": "alike",
+            "data": {"values": joined},
+            "mark": {"type": "rule", "color": _PLUS, "strokeWidth": 4, "strokeCap": "round"},
+            "encoding": {"x": x, "x2": {"field": "end"}, "y": y},
+        },
+    ]
+    for side, at, align in (("left", -6, "right"), ("right", {"expr": "width + 6"}, "left")):
+        layers.append(
+            {
+                "name": f"names-{side}",
+                "data": {"values": [mark for mark in marks if mark["is_left"] == (side == "left")]},
+                "mark": {"type": "text", "align": align, "baseline": "middle", "fontSize": _SIZE},
+                "encoding": {"x": {"value": at}, "y": y, "text": {"field": "label"}},
+            }
+        )
+    told = (
+        f"{counted(len(rows), names)} in {counted(len(board.datasets), 'dataset')}; critical difference "
+        f"{board.critical:.2f} (Nemenyi, alpha {board.alpha:g}); a bar joins what cannot be told apart"
+    )
+    height = int(26 * deepest)
+    return _spec("Mean ranks over datasets", told, _WIDTH - 120, height, layers)
 
 
 def bars() -> Spec:

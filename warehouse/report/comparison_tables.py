@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from warehouse.analyze.compare import VALUES, Compared
@@ -23,7 +24,8 @@ _ARROWS = {"higher": " ↑", "lower": " ↓"}
 _MADE_OF: Mapping[str, tuple[str, ...]] = {
     "interval": ("low", "high"), "d": ("effect_size",), "W/T/L": ("wins", "ties", "losses"),
     "adjusted p": ("p_adjusted",), "needed": ("queries_needed",),
-    "if all relevant": ("if_all_relevant",),
+    "if all relevant": ("if_all_relevant",), "P(worse)": ("p_worse",), "P(equal)": ("p_equal",),
+    "P(better)": ("p_better",),
 }  # fmt: skip
 
 
@@ -174,13 +176,22 @@ def pairs(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
                 is_number=True,
             ),
         ]  # fmt: skip
+    if found.how.rope is not None:
+        columns += [
+            column(
+                f"P({name})", [f"P({name})", f"p_{name}"], itemgetter(f"p_{name}"), is_number=True
+            )
+            for name in ("worse", "equal", "better")
+        ]
     several = len({row["base"] for row in rows}) > 1
     power = f" {found.how.power_in_words.capitalize()}." if found.how.power else ""
+    power += "" if found.how.rope is None else f" {found.how.rope_in_words}."
     caption = (
         f"Differences between runs on {found.dataset}: run minus base, Cohen's d, and queries won, tied "
         f"and lost (W/T/L). A significant p is bold. {_about(found)}.{power}"
     )
-    spare = ["d", "W/T/L", *([] if several else ["base"]), *([level_] if found.how.power else [])]
+    is_wide = found.how.power or found.how.rope is not None
+    spare = ["d", "W/T/L", *([] if several else ["base"]), *([level_] if is_wide else [])]
     text = _table(columns, asked, writer, spare)
     return writer.captioned(text, caption, f"{found.dataset}-pairs")
 

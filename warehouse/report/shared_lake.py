@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from warehouse.report import replica
 from warehouse.sql_text.templates import render
 from warehouse.store.database import LAKE
 from warehouse.store.file import WarehouseFile
-from warehouse.store.lake import TABLES, Lake
+from warehouse.store.lake import TABLES, Files, Lake
 from warehouse.store.scratch_folders import scratch_folder
 
 # The table that says which evaluations the lake has: their values are written before.
@@ -39,7 +40,12 @@ def push(file: WarehouseFile, url: str) -> Mapping[str, int]:
             rows[table] = found.to_arrow_table()
             if known is not None:
                 con.unregister(known)
-    return {table: lake.append(table, rows[table]) for table in TABLES}
+    # each push that adds anything is a version of the lake, also one without evaluations
+    adds = any(map(len, rows.values()))
+    return {
+        table: lake.append(table, rows[table], always=adds and table == TABLES[-1])
+        for table in TABLES
+    }
 
 
 def said(added: Mapping[str, int]) -> str:
@@ -59,14 +65,19 @@ def _pushed(table: str, known: str | None = None) -> str:
 
 
 def collect(
-    url: str, target: Path, *, per_query: bool = True, lock_timeout: float
+    url: str,
+    target: Path,
+    *,
+    version: int | None = None,
+    per_query: bool = True,
+    lock_timeout: float,
 ) -> replica.Published:
     """Make a replica of a lake: a file with its runs and values, without predictions and judgments.
 
-    It replaces an earlier one.
+    It replaces an earlier one. `version` is one of the lake's versions, None the newest.
     """
-    lake = Lake(url)
-    lake.check()
+    Lake(url).check()
+    lake = Lake(url, version)
     with scratch_folder() as folder:
         made = WarehouseFile(folder / "lake.duckdb", lock_timeout=lock_timeout)
         made.ensure()
@@ -92,8 +103,15 @@ def collect(
             )
 
 
-def optimize(url: str) -> Mapping[str, tuple[int, int]]:
-    """Join the small files of a lake; return the numbers of files before and after by table."""
+def versions(url: str) -> list[tuple[int, dt.datetime]]:
+    """Return the versions of a lake and when each was written, the newest first."""
+    lake = Lake(url)
+    lake.check()
+    return lake.versions()
+
+
+def optimize(url: str) -> Mapping[str, tuple[Files, Files]]:
+    """Join the small files of a lake; return the files before and after by table."""
     lake = Lake(url)
     lake.check()
     return {table: lake.compact(table) for table in TABLES if lake.read(table) is not None}

@@ -29,7 +29,10 @@ PROTOCOL_VARIABLES = frozenset(
 # other variables are parameters of the metric.
 EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered", "tied"}
 # What an evaluation puts in scope only for metrics that need it.
-NEEDS = ("predictions", "iterations", "preferences", "training", "attributes", "query_attributes")
+NEEDS = (
+    "predictions", "iterations", "preferences", "training", "attributes", "query_attributes",
+    "assignments", "citations",
+)  # fmt: skip
 
 
 class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,34 +22,63 @@ if TYPE_CHECKING:
 TABLES = (
     "query_score", "score", "run", "qrels", "tombstone", "gate_result", "gate_acceptance", "evaluation",
 )  # fmt: skip
+# The table whose commits are the versions of the lake: it is written last.
+_LAST = TABLES[-1]
+# What a commit of it says: the versions of all tables that it has found.
+_FOUND = "versions"
 _TRIES = 20
 _PAUSE = 0.05
 # The size in bytes up to which small files are joined.
 _FILE_SIZE = 128 * 2**20
 
 
-class Lake:
-    """The tables below a URL or a folder, each partitioned by dataset; rows are only ever added."""
+@dataclass(frozen=True)
+class Files:
+    """How many files a table has, and their bytes."""
 
-    def __init__(self, url: str) -> None:
+    count: int
+    size: int
+
+
+class Lake:
+    """The tables below a URL or a folder, each partitioned by dataset; rows are only ever added.
+
+    With `version` it is read as it was after that push. Raises UsageError if there is no such
+    version.
+    """
+
+    def __init__(self, url: str, version: int | None = None) -> None:
         self.url = url.rstrip("/")
         if Path(self.url).is_file():
             raise UsageError(
                 f"{self.url}: a file; a lake is a folder, or a URL as s3://bucket/lake"
             )
         self._delta = _deltalake()
+        self._then = None if version is None else self._tables_of(version)
 
-    def append(self, table: str, rows: pa.Table) -> int:
-        """Append rows in one commit, which is seen whole or not at all; return their number."""
-        if not len(rows):
+    def append(self, table: str, rows: pa.Table, *, always: bool = False) -> int:
+        """Append rows in one commit, which is seen whole or not at all; return their number.
+
+        Without rows there is no commit, unless `always`.
+        """
+        if not (len(rows) or always):
             return 0
         place = f"{self.url}/{table}"
         with self._failures(place):
+            said = None
+            if table == _LAST:
+                found = {
+                    name: number
+                    for name, number in zip(TABLES, self.version(), strict=True)
+                    if name != _LAST and number is not None
+                }
+                said = self._delta.CommitProperties(custom_metadata={_FOUND: json.dumps(found)})
             for turn in range(_TRIES):
                 try:
                     self._delta.write_deltalake(
-                        place, rows, mode="append", partition_by=["dataset"]
-                    )
+                        place, rows, mode="append", partition_by=["dataset"],
+                        commit_properties=said,
+                    )  # fmt: skip
                     break
                 except self._delta.exceptions.DeltaError:
                     # another process has made the table, or was faster with a commit
@@ -57,10 +89,13 @@ class Lake:
 
     def read(self, table: str) -> Any:
         """Return the rows of a table as a dataset of Arrow, None if there is no such table."""
+        if self._then is not None and table not in self._then:
+            return None
         place = f"{self.url}/{table}"
         with self._failures(place):
             try:
-                return self._delta.DeltaTable(place).to_pyarrow_dataset()
+                number = None if self._then is None else self._then[table]
+                return self._delta.DeltaTable(place, version=number).to_pyarrow_dataset()
             except self._delta.exceptions.TableNotFoundError:
                 return None
 
@@ -76,17 +111,51 @@ class Lake:
                     found.append(None)
         return tuple(found)
 
-    def compact(self, table: str) -> tuple[int, int]:
-        """Join the small files of each dataset; return the numbers of files before and after.
+    def versions(self) -> list[tuple[int, dt.datetime]]:
+        """Return the lake's versions and when each was written, the newest first."""
+        return [
+            (entry["version"], dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.UTC))
+            for entry in self._history()
+        ]
+
+    def _tables_of(self, version: int) -> Mapping[str, int]:
+        """Return the version that each table had in a version of the lake.
+
+        A commit of the last table says which versions its writer had found. A writer that was faster
+        may have found newer ones, so the highest of all commits up to then hold.
+        """
+        found: dict[str, int] = {_LAST: version}
+        history = self._history()
+        numbers = [entry["version"] for entry in history]
+        if version not in numbers:
+            there = f"{numbers[-1]} to {numbers[0]}" if numbers else "none"
+            raise UsageError(f"{self.url}: has no version {version}; its versions: {there}")
+        for entry in history:
+            if entry["version"] <= version:
+                for table, number in json.loads(entry.get(_FOUND, "{}")).items():
+                    found[table] = max(number, found.get(table, 0))
+        return found
+
+    def _history(self) -> list[dict[str, Any]]:
+        place = f"{self.url}/{_LAST}"
+        with self._failures(place):
+            try:
+                history: list[dict[str, Any]] = self._delta.DeltaTable(place).history()
+            except self._delta.exceptions.TableNotFoundError:
+                return []
+        return history
+
+    def compact(self, table: str) -> tuple[Files, Files]:
+        """Join the small files of each dataset; return the files before and after.
 
         A reader of an earlier version goes on: the files that were joined stay in the lake.
         """
         place = f"{self.url}/{table}"
         with self._failures(place):
             there = self._delta.DeltaTable(place)
-            before = len(there.file_uris())
+            before = _files(there)
             there.optimize.compact(target_size=_FILE_SIZE)
-            return before, len(there.file_uris())
+            return before, _files(there)
 
     def check(self) -> None:
         """Refuse a place where there is no lake."""
@@ -101,6 +170,11 @@ class Lake:
             yield
         except (OSError, self._delta.exceptions.DeltaError) as error:
             raise UsageError(f"{place}: {first_line(error)}") from error
+
+
+def _files(table: Any) -> Files:
+    sizes = table.get_add_actions(flatten=True)["size_bytes"].to_pylist()
+    return Files(len(sizes), sum(sizes))
 
 
 def _deltalake() -> Any:

@@ -54,6 +54,14 @@ qrels = _table(
     graded_by=sa.String,
     kept_where=sa.String,
 )
+qrels_judge = _table(
+    "qrels_judge",
+    qrels_id=sa.Integer,
+    judge=sa.String,
+    judge_kind=sa.String,
+    model=sa.String,
+    prompt=sa.String,
+)
 _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "run_id": sa.Integer,
     "dataset_id": sa.Integer,
@@ -137,6 +145,29 @@ imported_score = _table(
     source_sha256=sa.String,
     format=sa.String,
     judge=sa.String,
+)
+nugget_set = _table(
+    "nugget_set",
+    nugget_set_id=sa.Integer,
+    dataset_id=sa.Integer,
+    version=sa.Integer,
+    **_SOURCE,
+    num_queries=sa.Integer,
+    num_nuggets=sa.BigInteger,
+    **_LOADED,
+)
+assessment = _table(
+    "assessment",
+    assessment_id=sa.Integer,
+    run_id=sa.Integer,
+    kind=sa.String,
+    judge=sa.String,
+    version=sa.Integer,
+    nugget_set_id=sa.Integer,
+    **_SOURCE,
+    num_queries=sa.Integer,
+    num_rows=sa.BigInteger,
+    **_LOADED,
 )
 gate_due = _table("gate_due", run_id=sa.Integer)
 fusion = _table(

@@ -34,16 +34,19 @@ _NAME = re.compile(rf"{_PREFIX}\w+{re.escape(_SUFFIX)}")
 class ScratchFolder:
     """A new folder in the system's folder for temporary files, which only the caller can read.
 
+    It can be in another `parent`.
+
     Raises OSError if none can be made.
     """
 
-    def __init__(self) -> None:
-        _remove_left(os.getpid(), tempfile.gettempdir())
+    def __init__(self, parent: Path | None = None) -> None:
+        folder = str(parent or tempfile.gettempdir())
+        _remove_left(os.getpid(), folder)
         self._lock: int | None = None
         self.path = Path()
         while not self.path.name or not self.path.exists():  # another process may have removed it
             self.remove()
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX))
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder))
             with suppress(OSError):  # it is gone, or its file system has no locks
                 self._hold()
 
@@ -62,7 +65,7 @@ class ScratchFolder:
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     """Yield a new folder, which is removed when the block ends.
 
     It is inside the one that is locked: who publishes a file into it holds a lock on it. Raises
@@ -70,7 +73,7 @@ def scratch_folder() -> Iterator[Path]:
     """
     made = None
     try:
-        made = ScratchFolder()
+        made = ScratchFolder(parent)
         inner = made.path / "files"
         inner.mkdir(mode=0o700)
         yield inner

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from warehouse.analyze.regressions import Limits
+from warehouse.analyze.regressions import BEST, LAST, Limits
 from warehouse.config import project, project_file
 from warehouse.config.key_paths import KeyPath, place
 from warehouse.config.settings import DEFAULT_METRICS
@@ -370,8 +370,14 @@ def _gates(
             raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
     with _at(*here):
         limits = Limits(
-            given.max_drop, given.alpha, given.min, given.max, sequential=given.sequential
-        )
+            given.max_drop, given.alpha, given.min, given.max, sequential=given.sequential,
+            spend=given.spend,
+        )  # fmt: skip
+        if limits.spend and given.against in (BEST, LAST):
+            raise UsageError(
+                f'spend: needs one reference for all runs, but against = "{given.against}" chooses it '
+                "by the values of the same queries: name a run"
+            )
     with _at(*here, "metric"):
         if protocols.is_imported(protocol):
             # metrics are called what the other program called them

@@ -22,6 +22,7 @@ from warehouse.analyze.regressions import Comparison, Limits
 from warehouse.config import project
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, WarehouseError, no_such_run, none_yet
+from warehouse.evaluate import requirements
 from warehouse.metrics import protocols
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -90,7 +91,11 @@ def find(
     found: list[tuple[int, Due]] = []
     for gate in gates:
         rows = con.execute(
-            render("statements/gate_runs", grouped_by=gate.group),
+            render(
+                "statements/gate_runs",
+                grouped_by=gate.group,
+                assessed=requirements.assessed_metrics([gate.metric]),
+            ),
             {
                 "dataset": gate.dataset,
                 "metric": gate.metric,
@@ -119,8 +124,13 @@ def check(
     The runs come in the order of loading; one of which a gate fires is no reference of later ones.
     """
     accepted, fired = gate_results.accepted(con), set(gate_results.fired(con))
-    for _, alike in groupby(asked, key=lambda due: (due.run_id, replace(due.gate, metric=""))):
-        for due, found in _check_alike(con, list(alike), fired):
+    places = _places(con, asked)
+
+    def kind(due: Due) -> tuple[int, Gate, int]:
+        return due.run_id, replace(due.gate, metric=""), places.get(due, 1)
+
+    for (_, _, place), alike in groupby(asked, key=kind):
+        for due, found in _check_alike(con, list(alike), fired, place):
             if not isinstance(found, Comparison | None):
                 yield due, found
                 continue
@@ -130,8 +140,38 @@ def check(
             yield due, verdict
 
 
+def _places(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, int]:
+    """Return, of gates that spend alpha, which place a run has among those that the gate has checked.
+
+    A run keeps its place when it is checked again; new ones follow in the order in which they come.
+    """
+    places: dict[Due, int] = {}
+    checked: dict[Gate, list[int]] = {}
+    for due in asked:
+        gate = due.gate
+        if not gate.limits.spend or due.run == gate.against:
+            continue
+        if gate not in checked:
+            rows = con.execute(
+                render("statements/gate_places"),
+                {
+                    "dataset": gate.dataset,
+                    "metric": gate.metric,
+                    "protocol": gate.protocol,
+                    "grouped_by": gate.group,
+                    "against": gate.against,
+                    "limits": str(gate.limits),
+                },
+            ).fetchall()
+            checked[gate] = [int(run_id) for (run_id,) in rows]
+        if due.run_id not in checked[gate]:
+            checked[gate].append(due.run_id)
+        places[due] = checked[gate].index(due.run_id) + 1
+    return places
+
+
 def _check_alike(
-    con: duckdb.DuckDBPyConnection, asked: Sequence[Due], fired: Collection[int]
+    con: duckdb.DuckDBPyConnection, asked: Sequence[Due], fired: Collection[int], place: int
 ) -> list[tuple[Due, Comparison | WarehouseError | duckdb.Error | None]]:
     """Check a run by gates that differ only in their metrics, together if that is possible."""
     gate, run = asked[0].gate, asked[0].run
@@ -141,12 +181,13 @@ def _check_alike(
     try:
         found = regressions.check_metrics(
             con, gate.dataset, [due.gate.metric for due in asked], protocols.of_values(gate.protocol),
-            gate.limits.bounds if is_itself else gate.limits, gate.against, run, gate.group, fired,
+            gate.limits.bounds if is_itself else gate.limits.at(place), gate.against, run, gate.group,
+            fired,
         )  # fmt: skip
     except (WarehouseError, duckdb.Error) as error:
         if len(asked) == 1:
             return [(asked[0], error)]
-        return [one for due in asked for one in _check_alike(con, [due], fired)]
+        return [one for due in asked for one in _check_alike(con, [due], fired, place)]
     return list(zip(asked, found.comparisons, strict=True))
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import lakes, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
 
 SECTION, PLACE = "Share", 6
 EXAMPLES = {"collect": ("warehouse collect --lake lake --db team.duckdb",)}
@@ -20,6 +21,14 @@ def collect(
             "--lake", metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake."
         ),
     ],
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="version:N",
+            help="Collect what was there after this push: see 'warehouse lake versions'.",
+        ),
+    ] = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -31,5 +40,11 @@ def collect(
     """
     from warehouse.warehouse import Warehouse
 
-    made = Warehouse(db, lock_timeout=lock_timeout).collect(lake)
+    version = lakes.version(as_of)
+    if as_of is not None and version is None:
+        raise UsageError(
+            f"--as-of {as_of}: give version:N; a collected file has the boards of all days: "
+            f"warehouse leaderboard --as-of {as_of}"
+        )
+    made = Warehouse(db, lock_timeout=lock_timeout).collect(lake, version=version)
     output.say(f"{made.path}: collected from {lake}, {made.size / 1e6:,.1f} MB")

@@ -22,6 +22,8 @@ EXAMPLES = {
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --judged-only --all-relevant --only values "
         "-f latex",
         "warehouse compare bm25 'tas*' -d dl19 -m nDCG@10 --power --only pairs",
+        "warehouse compare bm25 'tas*' -d dl19 -m nDCG@10 --rope 0.01 --only pairs",
+        "warehouse compare -d dl19 -m nDCG@10 --all-pairs --scale normal --only values",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --sort nDCG@10 --percent --only values "
         "--columns run,nDCG@10 --label tasb=TAS-B -f latex",
         "warehouse compare bm25 tasb -d dl19 -m nDCG@10 --queries 2 --depth 5",
@@ -57,7 +59,8 @@ def compare(
     test: Annotated[
         str,
         typer.Option(
-            "--test", help="t, wilcoxon, sign, randomisation, tukey or tukey-anova; all two-sided."
+            "--test",
+            help="t, wilcoxon, sign, randomisation, bootstrap, tukey or tukey-anova; all two-sided.",
         ),
     ] = "t",
     correction: Annotated[
@@ -83,13 +86,33 @@ def compare(
             "cases, and how many queries each difference needs for that.",
         ),
     ] = False,
+    rope: Annotated[
+        float | None,
+        typer.Option(
+            "--rope",
+            show_default=False,
+            help="Also show the posterior probabilities that the run is worse, better, or equal: by at "
+            "most this difference; 0 for any.",
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale",
+            metavar="z|normal|uniform",
+            show_default=False,
+            help="Standardise the values of each query over the compared runs first.",
+        ),
+    ] = None,
     alpha: Annotated[
         float, typer.Option("--alpha", help="An adjusted p below this is significant.")
     ] = 0.05,
     interval: Annotated[
         str,
         typer.Option(
-            "--interval", help="Interval of the mean difference at 1 - alpha: t or bootstrap."
+            "--interval",
+            help="Interval of the mean difference at 1 - alpha: t, bootstrap (percentiles) or bca "
+            "(corrected for bias and acceleration).",
         ),
     ] = "t",
     resamples: Annotated[
@@ -189,7 +212,8 @@ def compare(
             "--correction": correction, "--family": family != "metric",
             "--alpha": alpha != 0.05, "--interval": interval != "t",
             "--resamples": resamples != 10_000, "--seed": seed, "--run": runs, "--system": system,
-            "--tag": tag, "--power": power, "--sort": sort, "--columns": columns, "--label": label,
+            "--tag": tag, "--power": power, "--rope": rope is not None,
+            "--scale": scale, "--sort": sort, "--columns": columns, "--label": label,
             "--percent": percent,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
@@ -213,7 +237,8 @@ def compare(
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
             family=family, judged_only=judged_only, judged=only != "pairs",
             all_relevant=all_relevant, store=store, protocol=protocol, as_of=as_of, qrels=qrels,
-            run=runs or (), system=system or (), tag=tag or (), on_step=step, power=power,
+            run=runs or (), system=system or (), tag=tag or (), on_step=step, power=power, rope=rope,
+            scale=scale,
             sort=sort, columns=columns or (), label=options.pairs(label, "--label"), percent=percent,
             places=places,
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +25,7 @@ EXAMPLES = {
         "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
         "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
         "warehouse evaluate -d dl19 -m AP --qrels 1",
+        "warehouse evaluate -d dl19 --engine spark",
     )
 }
 
@@ -60,6 +62,18 @@ def evaluate(
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
+    engine: options.Engine = "local",
+    master: options.Master = None,
+    by: options.By = "run",
+    exchange: Annotated[
+        Path | None,
+        typer.Option(
+            "--exchange",
+            metavar="DIR",
+            show_default="the folder of the database",
+            help="A folder that the tasks of --engine see, for what they read and write.",
+        ),
+    ] = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
     """Compute the metrics that are missing or stale.
@@ -69,7 +83,9 @@ def evaluate(
     nDCG@10, AP, RR, P@10, R@100 and R@1000.
 
     What is computed for up to 1,000 runs becomes visible together or not at all; more runs follow in
-    turn, and what was stored before a failure stays.
+    turn, and what was stored before a failure stays. With --engine spark, tasks of a cluster compute
+    these values, each with one thread and 1 GB of memory unless --threads and --memory-limit say
+    otherwise; this process stores them, and evaluates the parts of slices.
 
     A slice divides the queries, or the documents, into parts: by the values of an attribute, by
     quantiles(x, N) (equal numbers), by mass(x, N) (equal sums; part N is the highest), or by any
@@ -79,6 +95,9 @@ def evaluate(
     from warehouse.warehouse import Warehouse
 
     wanted = metric or []
+    options.check_engine(
+        engine, master=master is not None, by=by != "run", exchange=exchange is not None
+    )
     if show_sql:
         emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
         return
@@ -93,6 +112,10 @@ def evaluate(
             qrels=qrels,
             dry_run=dry_run,
             on_metric=step,
+            engine=engine,
+            master=master,
+            by=by,
+            exchange=exchange,
         )
     narrate(done, dry_run=dry_run)
 

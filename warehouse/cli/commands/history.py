@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import completion, lakes, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "History", 1
@@ -48,6 +48,7 @@ def history(
     out: options.Output = None,
     wide: options.Wide = False,
     places: options.Places = 4,
+    lake: lakes.Lake = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -61,8 +62,9 @@ def history(
     """
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).history(
-        dataset, metric, run=run or (), system=system or (), tag=tag or (), protocol=protocol,
-        as_of=as_of, qrels=qrels,
-    )  # fmt: skip
-    output.show(found, format, out, places=places, wide=wide)
+    with lakes.reading(db, lake, as_of) as (path, as_of):
+        found = Warehouse(path, lock_timeout=lock_timeout).history(
+            dataset, metric, run=run or (), system=system or (), tag=tag or (), protocol=protocol,
+            as_of=as_of, qrels=qrels,
+        )  # fmt: skip
+        output.show(found, format, out, places=places, wide=wide)

@@ -16,6 +16,7 @@ EXAMPLES = {
         "warehouse holes -d dl19 --top 20",
         "warehouse holes bm25 tasb -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
         "warehouse holes -d dl19 --by-run -f csv",
+        "warehouse holes -d dl19 --depth 20 --order greatest-error --top 10",
     )
 }
 
@@ -40,6 +41,16 @@ def holes(
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Apply --top to each query, not to the whole list.")
     ] = False,
+    order: Annotated[
+        str,
+        typer.Option(
+            "--order",
+            help="What is wanted most: popularity, average-error, greatest-error or move-to-front.",
+        ),
+    ] = "popularity",
+    p: Annotated[
+        float, typer.Option("--p", help="Persistence of RBP, whose error two of the orders lower.")
+    ] = 0.95,
     by_run: Annotated[
         bool,
         typer.Option(
@@ -65,12 +76,18 @@ def holes(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the unjudged documents that most runs rank high.
+    """List the unjudged documents that runs rank high.
 
     The first document to judge is the one that most runs have among their first documents; among
-    equals, the one with the higher mean of 1/rank over the runs. The queries are those that count
-    under the protocol. A judgment below 0 counts as not judged (the metric Judged@k counts it, as
-    in ir_measures). What judging the documents would fill goes to stderr, for each run.
+    equals, the one with the higher mean of 1/rank over the runs. With --order average-error it is the
+    one whose judgment takes most off the mean error of rank-biased precision, the part of it that
+    belongs to unjudged documents; with greatest-error the first one of the run whose error is
+    greatest, time after time (Moffat, Webber and Zobel 2007); with move-to-front one that has the
+    fewest documents judged as not relevant above it in some run (Cormack and others 1998).
+
+    The queries are those that count under the protocol. A judgment below 0 counts as not judged (the
+    metric Judged@k counts it, as in ir_measures). What judging the documents would fill goes to
+    stderr, for each run.
 
     -f trec writes qrels with relevance -1, which TREC's tools read as "not judged", so that a line
     that nobody fills in does no harm. They are sorted by query and document, so that they tell
@@ -87,7 +104,8 @@ def holes(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     with Progress("looking"):
         found = wh.holes(
-            dataset, runs or (), depth=depth, top=top, per_query=per_query, protocol=protocol,
+            dataset, runs or (), depth=depth, top=top, per_query=per_query, order=order, p=p,
+            protocol=protocol,
             run=run or (), system=system or (), tag=tag or (),
         )  # fmt: skip
     if format != "trec":

@@ -16,6 +16,7 @@ from warehouse.errors import UsageError, WarehouseError, command, counted, listi
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.answers import LoadedAssessments
     from warehouse.ingest.folder import Folder
 
 SECTION, PLACE = "Load", 1
@@ -38,6 +39,11 @@ EXAMPLES = {
         "warehouse ingest qrels ratings.csv -d films --column query_id=user "
         "--column doc_id=item --column relevance=stars --where 'stars >= 4'",
     ),
+    "ingest judgments": (
+        "warehouse ingest judgments qrels.txt -d dl19 --judge gpt-4o --model gpt-4o-2024-08-06 "
+        "--prompt umbrela",
+        "warehouse ingest judgments crowd.csv -d dl19 --by worker --kind crowd",
+    ),
     "ingest run": (
         "warehouse ingest run runs/*.run.gz --dataset dl19 --tag stage=first",
         "warehouse ingest run distances.csv -d films --name ann --lower-is-better "
@@ -57,8 +63,17 @@ EXAMPLES = {
     ),
     "ingest scores": (
         "warehouse ingest scores bm25.eval -d dl19",
-        "warehouse ingest scores nuggets.jsonl -d dl19 --judge gpt-4o",
+        "warehouse ingest scores grades.jsonl -d dl19 --judge gpt-4o",
     ),
+    "ingest nuggets": (
+        "warehouse ingest nuggets nuggets.jsonl -d dl19",
+        "warehouse ingest nuggets rubric.json -d dl19 --replace",
+    ),
+    "ingest assignments": (
+        "warehouse ingest assignments assignments.jsonl -d dl19 --judge gpt-4o",
+        "warehouse ingest assignments bm25.csv -d dl19 --name bm25",
+    ),
+    "ingest citations": ("warehouse ingest citations support.jsonl -d dl19 --judge gpt-4o",),
     "ingest mlflow": (
         "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
         "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' "
@@ -189,6 +204,71 @@ def qrels(
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
+
+
+def judgments(
+    file: Annotated[
+        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+    ],
+    dataset: options.OneDataset = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Name of the judge, as in gpt-4o.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="COLUMN", help="The column that names the judge of each judgment."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            show_default="llm with --model or --prompt, else human",
+            help="What the judge is: human, llm or crowd.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The model of a judge that is one.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", help="Its prompt, or the name of it.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="A label for this version of the qrels.")
+    ] = None,
+    format: Annotated[str | None, options.input_format("qrels")] = None,
+    column: options.Columns = None,
+    relevance: options.Relevance = None,
+    normalise: options.Normalise = None,
+    where: options.Where = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load judgments of named judges.
+
+    A judge is a person, a language model or a crowd worker. The formats are those of qrels. A file
+    holds the judgments of one judge (--judge), or has a column that names the judges (--by); a document
+    may have a judgment of each. They are kept as a version of the qrels for each judge, which is never
+    current, so that no board changes: 'warehouse judges' compares the judges, corrects one by another,
+    and makes qrels of them. Loading the same judgments again does nothing ("unchanged"); other
+    judgments of a judge need --replace.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_judgments(
+            dataset, file, judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
+            format=format, columns=options.pairs(column, "--column"), relevance=relevance,
+            normalise=normalise, where=where, replace=replace,
+        )  # fmt: skip
+    for one in loaded:
+        say_loaded(one)
+    say_where(dataset, loaded[0].dataset)
 
 
 def training(
@@ -440,7 +520,8 @@ def scores(
         str | None,
         typer.Option(
             "--format",
-            help="trec_eval, ir_measures, csv, tsv, jsonl or parquet; default: guessed from the file.",
+            help="trec_eval, ir_measures, csv, tsv, jsonl, parquet, mteb, inspect or lm_eval; default: "
+            "guessed from the file.",
         ),
     ] = None,
     column: options.Columns = None,
@@ -453,7 +534,8 @@ def scores(
     """Load values by query that another program computed.
 
     The file holds what 'trec_eval -q' or 'ir_measures -q' prints, or is a table with the columns run,
-    query_id, metric and value. The run must be loaded, and its queries judged. The values stand under
+    query_id, metric and value, or a result of MTEB, a log of Inspect or the samples of
+    lm-evaluation-harness. The run must be loaded, and its queries judged. The values stand under
     the protocol 'imported', or 'imported:JUDGE', and under the names that the other program gave them;
     they are read with --protocol, and never stand in a column with values that are computed here.
     Loading the same values again does nothing ("unchanged").
@@ -478,6 +560,119 @@ def scores(
     say_where(dataset, loaded.dataset)
     see = command("leaderboard", loaded.dataset, protocol=loaded.protocol)
     say(f"see: {see}")
+
+
+_Judge = Annotated[
+    str | None,
+    typer.Option("--judge", help="Who or what judged, as in gpt-4o; judges are kept apart."),
+]
+_AnswersFile = Annotated[
+    str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+]
+_RunOfAnswers = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        show_default="the file's stem, unless the file names its runs",
+        help="The run that the answers are of.",
+    ),
+]
+
+
+def nuggets(
+    file: _AnswersFile,
+    dataset: options.OneDataset = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load nuggets of queries: facts that answers should state.
+
+    The file is JSON Lines as nuggetizer writes them (qid and nuggets, each with text and importance:
+    vital or okay), a rubric of TREC DRAGUN, or a table with the columns query_id, text, importance, and
+    perhaps nugget_id, weight and part. 'ingest assignments' loads which of them the answers state.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_nuggets(dataset, file, replace=replace)
+    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
+    say(
+        f"nuggets: {loaded.status}{version} ({counted(loaded.num_nuggets, 'nugget')} of "
+        f"{counted(loaded.num_queries, 'query')})"
+    )
+    for text in loaded.warnings:
+        warn(text)
+    say_where(dataset, loaded.dataset)
+
+
+def assignments(
+    file: _AnswersFile,
+    dataset: options.OneDataset = None,
+    name: _RunOfAnswers = None,
+    judge: _Judge = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load which nuggets the answers of runs state.
+
+    The file is JSON Lines as nuggetizer writes them, or a table with the columns query_id, nugget_id or
+    text, assignment (support, partial_support, not_support, contradict), and perhaps run. Runs and
+    nuggets must be loaded, and an answer is assigned every nugget of its query. Metrics such as
+    'NuggetScore(judge=JUDGE)' read this.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_assignments(dataset, file, name=name, judge=judge, replace=replace)
+    _say_assessed(loaded, "assignment", "NuggetScore")
+    say_where(dataset, loaded.dataset)
+
+
+def citations(
+    file: _AnswersFile,
+    dataset: options.OneDataset = None,
+    name: _RunOfAnswers = None,
+    judge: _Judge = None,
+    replace: options.Replace = False,
+    db: options.Database = None,
+    memory_limit: options.MemoryLimit = None,
+    threads: options.Threads = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Load whether what answers cite supports their sentences.
+
+    The file is JSON Lines as TREC RAG's support evaluation writes them, or a table with the columns
+    query_id, sentence (its number), doc_id, support (support, partial_support, not_support), and
+    perhaps run. A sentence that cites nothing has a row without a document. Metrics such as
+    'CitationPrecision(judge=JUDGE)' read this.
+    """
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    with Progress("loading", "file", 1, sizes([file])):
+        loaded = wh.ingest_citations(dataset, file, name=name, judge=judge, replace=replace)
+    _say_assessed(loaded, "citation", "CitationPrecision")
+    say_where(dataset, loaded.dataset)
+
+
+def _say_assessed(loaded: LoadedAssessments, what: str, metric: str) -> None:
+    states = list(loaded.status.values())
+    told = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
+    judge = "" if loaded.judge is None else f" by {loaded.judge}"
+    say(
+        f"{listing(loaded.status, 4)}: {counted(loaded.num_rows, what)}{judge}, of "
+        f"{counted(loaded.num_queries, 'query')} ({told})"
+    )
+    shown = metric if loaded.judge is None else f"{metric}(judge={loaded.judge})"
+    say(f"see: {command('leaderboard', loaded.dataset, metrics=[shown])}")
 
 
 def mlflow(

@@ -12,6 +12,7 @@ from warehouse.errors import counted
 SECTION, PLACE = "Share", 7
 EXAMPLES = {
     "lake optimize": ("warehouse lake optimize lake",),
+    "lake versions": ("warehouse lake versions lake",),
     "lake views": ("warehouse lake views",),
 }
 
@@ -29,9 +30,29 @@ def optimize(
     """
     from warehouse.report import shared_lake
 
-    found = shared_lake.optimize(lake).values()
-    before, after = (sum(numbers) for numbers in zip(*found, strict=True))
-    output.say(f"{lake}: {counted(before, 'file')} before, {after:,} now")
+    for table, (before, after) in shared_lake.optimize(lake).items():
+        output.say(
+            f"{lake}/{table}: {counted(before.count, 'file')} of {before.size / 1e6:,.3f} MB before, "
+            f"{after.count:,} of {after.size / 1e6:,.3f} MB now"
+        )
+
+
+def versions(
+    lake: Annotated[
+        str, typer.Argument(metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake.")
+    ],
+) -> None:
+    """List the versions of a lake, the newest first.
+
+    Each push that adds something is a version, and so is each 'lake optimize' of the evaluations.
+    Each line has its number and the time of its writing in UTC. 'leaderboard', 'history' and
+    'collect' take the number: --as-of version:N.
+    Needs the extra "lake".
+    """
+    from warehouse.report import shared_lake
+
+    lines = [f"{number}\t{at:%Y-%m-%dT%H:%M:%SZ}\n" for number, at in shared_lake.versions(lake)]
+    output.emit("".join(lines), None)
 
 
 def views() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import completion, lakes, options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
@@ -28,6 +27,7 @@ EXAMPLES = {
         "warehouse leaderboard -d dl19 --qrels 1 -m AP",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ci --ties --alpha 0.01",
         "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --top 3",
+        "warehouse leaderboard -d dl19 -m nDCG@10 --ranks --together",
         "warehouse leaderboard -d dl19 --lake lake",
     )
 }
@@ -90,6 +90,13 @@ def leaderboard(
             "how often it is first; with several datasets its mean rank over them.",
         ),
     ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="With --ranks: ranks that hold for all runs together, by Tukey's test of all pairs.",
+        ),
+    ] = False,
     wins: Annotated[
         bool,
         typer.Option(
@@ -110,7 +117,14 @@ def leaderboard(
     as_of: options.AsOf = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
+    format: Annotated[
+        str,
+        options.format_option(
+            "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; with --ranks over several "
+            "datasets svg, png or pdf for the critical-difference diagram (with -o).",
+            ["svg", "png", "pdf"],
+        ),
+    ] = "table",
     out: options.Output = None,
     wide: options.Wide = False,
     names: options.Names = False,
@@ -118,14 +132,7 @@ def leaderboard(
     label: options.Label = None,
     percent: options.Percent = False,
     places: options.LaidOutPlaces = None,
-    lake: Annotated[
-        str | None,
-        typer.Option(
-            "--lake",
-            metavar="URL",
-            help="Show what a team has pushed into this lake, not the database.",
-        ),
-    ] = None,
+    lake: lakes.Lake = None,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -146,30 +153,34 @@ def leaderboard(
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
     --ranks the queries are drawn anew with replacement, 2,000 times, and each time the runs are
     ranked by their means; equal means share the best rank, so several runs may be first. With --lake
-    the board is of all that was pushed into it, and shows stored values only.
+    the board is of all that was pushed into it, and shows stored values only; with --as-of version:N
+    it is the board after that push.
     """
     from warehouse.analyze.stored_metrics import forgotten
     from warehouse.errors import command, counted
     from warehouse.metrics.notation import parse_one
     from warehouse.metrics.protocols import is_imported
-    from warehouse.store.scratch_folders import scratch_folder
+    from warehouse.report import pictures
     from warehouse.warehouse import Warehouse
 
-    with contextlib.ExitStack() as stack:
-        if lake is not None:
-            db = stack.enter_context(scratch_folder()) / "lake.duckdb"
-            Warehouse(db).collect(lake)
-        wh = Warehouse(db, lock_timeout=lock_timeout)
+    with lakes.reading(db, lake, as_of) as (path, as_of):
+        wh = Warehouse(path, lock_timeout=lock_timeout)
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
             protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-            ranks=ranks, alpha=alpha, resamples=resamples, seed=seed, as_of=as_of, qrels=qrels,
+            ranks=ranks, together=together, alpha=alpha, resamples=resamples, seed=seed,
+            as_of=as_of, qrels=qrels,
             run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
             label=options.pairs(label, "--label"), percent=percent, places=places,
         )  # fmt: skip
         if wins and not (ranks and len(board.datasets) > 1):
             raise UsageError("--wins: goes with --ranks and several datasets")
-        output.show(board.wins if wins else board, format, out, wide=wide)
+        shown_board = board.wins if wins else board
+        if format in pictures.FORMATS:
+            if "diagram" not in board.tables:
+                raise UsageError(f"-f {format}: the diagram is of --ranks over several datasets")
+            shown_board = board.diagram
+        output.show(shown_board, format, out, wide=wide)
         if names:
             output.say_names(board)
     if lake is not None or is_imported(protocol):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -147,28 +147,9 @@ def score(
     places: options.Places = 4,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine", help="Where values are computed: local, or spark for many machines."
-        ),
-    ] = "local",
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            show_default="all processors of this machine",
-            help="The cluster of --engine spark, as in spark://host:7077.",
-        ),
-    ] = None,
-    by: Annotated[
-        Literal["run", "query"],
-        typer.Option(
-            "--by",
-            help="What a task of --engine scores: whole runs or, for very large ones, queries.",
-        ),
-    ] = "run",
+    engine: options.Engine = "local",
+    master: options.Master = None,
+    by: options.By = "run",
 ) -> None:
     """Score run files against a qrels file; nothing is stored.
 
@@ -190,10 +171,7 @@ def score(
         raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
     if [qrels, *runs, training].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
-    if master is not None and engine == "local":
-        raise UsageError("--master: goes with --engine spark")
-    if by != "run" and engine == "local":
-        raise UsageError("--by: goes with --engine spark")
+    options.check_engine(engine, master=master is not None, by=by != "run")
     if engine != "local" and format == "trec":
         raise UsageError("-f trec: the layout is made by the local engine; leave out --engine")
     if format == "trec" and len(runs) > 1:

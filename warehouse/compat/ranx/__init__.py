@@ -1,4 +1,4 @@
-"""ranx's interface: `Qrels`, `Run`, `evaluate`, `compare` and `fuse`, computed by the warehouse.
+"""ranx's interface: `Qrels`, `Run`, `evaluate`, `compare`, `fuse` …, computed by the warehouse.
 
 >>> from warehouse.compat.ranx import Qrels, Run, evaluate
 >>> qrels = Qrels({"q_1": {"d_1": 1}, "q_2": {"d_2": 2}})
@@ -12,7 +12,18 @@
 from warehouse.compat.ranx.comparison import compare
 from warehouse.compat.ranx.evaluation import evaluate
 from warehouse.compat.ranx.lists import Qrels, Run
-from warehouse.compat.ranx.merging import fuse
+from warehouse.compat.ranx.merging import OptimizationReport, fuse, optimize_fusion
+from warehouse.compat.ranx.normalization import normalize
 from warehouse.compat.ranx.report import Report
 
-__all__ = ["Qrels", "Report", "Run", "compare", "evaluate", "fuse"]
+__all__ = [
+    "OptimizationReport",
+    "Qrels",
+    "Report",
+    "Run",
+    "compare",
+    "evaluate",
+    "fuse",
+    "normalize",
+    "optimize_fusion",
+]

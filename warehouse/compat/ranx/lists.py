@@ -89,6 +89,10 @@ class Lists(ABC, Generic[_Number]):
         """Return a copy: `{query: {document: number}}`."""
         return {query: dict(docs) for query, docs in self._lists.items()}
 
+    def to_typed_list(self) -> Self:
+        """Return these lists, which the functions of `metrics` take; nothing is made for numba."""
+        return self
+
     def to_dataframe(self) -> Any:
         """Return a data frame of pandas with the columns `q_id`, `doc_id` and `score`."""
         try:
@@ -161,6 +165,43 @@ class Lists(ABC, Generic[_Number]):
             found.setdefault(query, {})[doc] = value
         return cls(found, staged.tag if name is None else name)
 
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Mapping[str, _Number]], name: str | None = None) -> Self:
+        """Take `{query: {document: number}}`."""
+        return cls(d, name)
+
+    @classmethod
+    def from_file(cls, path: str, kind: str | None = None, name: str | None = None) -> Self:
+        """Read a file; `kind` is json, trec, gz (of trec) or parquet, or the suffix says it.
+
+        Without a name, a run has the tag that is in a TREC file.
+        """
+        return cls._read(path, name, _format(path, kind))
+
+    @classmethod
+    def from_df(
+        cls,
+        df: Any,
+        q_id_col: str = "q_id",
+        doc_id_col: str = "doc_id",
+        score_col: str = "score",
+        name: str | None = None,
+    ) -> Self:
+        """Read a data frame of pandas or polars, or an Arrow table."""
+        return cls._read(df, name, columns=(q_id_col, doc_id_col, score_col))
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str,
+        q_id_col: str = "q_id",
+        doc_id_col: str = "doc_id",
+        score_col: str = "score",
+        name: str | None = None,
+    ) -> Self:
+        """Read a Parquet file."""
+        return cls._read(path, name, "parquet", (q_id_col, doc_id_col, score_col))
+
     @property
     def size(self) -> int:
         """Return the number of queries."""
@@ -208,30 +249,6 @@ class Qrels(Lists[int]):
         return f"{query} 0 {doc} {value}"
 
     @staticmethod
-    def from_dict(d: Mapping[str, Mapping[str, int]]) -> Qrels:
-        """Make judgments from `{query: {document: relevance}}`."""
-        return Qrels(d)
-
-    @staticmethod
-    def from_file(path: str, kind: str | None = None) -> Qrels:
-        """Read a file; `kind` is json, trec, gz (of trec) or parquet, or the suffix says it."""
-        return Qrels._read(path, None, _format(path, kind))
-
-    @staticmethod
-    def from_df(
-        df: Any, q_id_col: str = "q_id", doc_id_col: str = "doc_id", score_col: str = "score"
-    ) -> Qrels:
-        """Read a data frame of pandas or polars, or an Arrow table."""
-        return Qrels._read(df, None, columns=(q_id_col, doc_id_col, score_col))
-
-    @staticmethod
-    def from_parquet(
-        path: str, q_id_col: str = "q_id", doc_id_col: str = "doc_id", score_col: str = "score"
-    ) -> Qrels:
-        """Read a Parquet file."""
-        return Qrels._read(path, None, "parquet", (q_id_col, doc_id_col, score_col))
-
-    @staticmethod
     def from_ir_datasets(dataset_id: str) -> Qrels:
         """Read the judgments of a collection by its name in ir_datasets (extra ir)."""
         found = Qrels._read(f"ir_datasets:{dataset_id}", dataset_id)
@@ -275,41 +292,6 @@ class Run(Lists[float]):
 
     def _line(self, query: str, doc: str, rank: int, value: float) -> str:
         return f"{query} Q0 {doc} {rank} {value} {self.name}"
-
-    @staticmethod
-    def from_dict(d: Mapping[str, Mapping[str, float]], name: str | None = None) -> Run:
-        """Make a run from `{query: {document: score}}`."""
-        return Run(d, name)
-
-    @staticmethod
-    def from_file(path: str, kind: str | None = None, name: str | None = None) -> Run:
-        """Read a file; `kind` is json, trec, gz (of trec) or parquet, or the suffix says it.
-
-        Without a name, the run has the tag that is in a TREC file.
-        """
-        return Run._read(path, name, _format(path, kind))
-
-    @staticmethod
-    def from_df(
-        df: Any,
-        q_id_col: str = "q_id",
-        doc_id_col: str = "doc_id",
-        score_col: str = "score",
-        name: str | None = None,
-    ) -> Run:
-        """Read a data frame of pandas or polars, or an Arrow table."""
-        return Run._read(df, name, columns=(q_id_col, doc_id_col, score_col))
-
-    @staticmethod
-    def from_parquet(
-        path: str,
-        q_id_col: str = "q_id",
-        doc_id_col: str = "doc_id",
-        score_col: str = "score",
-        name: str | None = None,
-    ) -> Run:
-        """Read a Parquet file."""
-        return Run._read(path, name, "parquet", (q_id_col, doc_id_col, score_col))
 
 
 def get_file_kind(path: str, kind: str | None = None) -> str:

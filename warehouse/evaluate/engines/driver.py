@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,11 +13,10 @@ import duckdb
 from warehouse.errors import UsageError, WarehouseError, check_at_least, nearest
 from warehouse.evaluate import engine as evaluate
 from warehouse.evaluate import scoring
-from warehouse.evaluate.engines import Engine, is_session, queries, runs, tasks
+from warehouse.evaluate.engines import Engine, is_session, queries, run_tables, runs, tasks
 from warehouse.evaluate.files import Counts, ScoredRun, check_answered, make_pending
-from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.scope import Scope
-from warehouse.readers import Staged
+from warehouse.metrics.notation import Metric
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store.database import RESULT
@@ -48,7 +47,7 @@ def check(engine: object) -> None:
         )
 
 
-def num_buckets(plan: Plan, by: str, buckets: int | None) -> int:
+def num_buckets(metrics: Collection[Metric], by: str, buckets: int | None) -> int:
     """Return into how many buckets the queries are divided, 0 if the work is divided by run."""
     if by not in queries.BY:
         raise UsageError(f"by {by}: is one of {' and '.join(queries.BY)}{nearest(by, queries.BY)}")
@@ -57,7 +56,7 @@ def num_buckets(plan: Plan, by: str, buckets: int | None) -> int:
         if buckets is not None:
             raise UsageError("buckets: goes with a division by query")
         return 0
-    queries.check(plan)
+    queries.check(metrics)
     return buckets or queries.BUCKETS
 
 
@@ -118,11 +117,37 @@ def _by_query(
     else:
         buckets = queries.buckets(work, engine.map(partial(queries.read_all, work), parts))
         replies = list(engine.map(partial(queries.score, work), buckets))
+    return _whole(con, work, names, replies)
+
+
+def score_table(
+    con: duckdb.DuckDBPyConnection, engine: Any, work: tasks.Work, table: run_tables.RunTable
+) -> Collected:
+    """Score the runs of a table, as `score` does."""
+    names = table.names
+    replies = engine.by_table(
+        table.frame, partial(run_tables.score, work, table.source, names), work.num_buckets
+    )
+    notes: list[tasks.Note] = [(n, name, table.staged(name)) for n, name in enumerate(names)]
+    return _whole(con, work, names, [tasks.Reply(notes=notes), *replies])
+
+
+def _whole(
+    con: duckdb.DuckDBPyConnection,
+    work: tasks.Work,
+    names: Sequence[str],
+    replies: Sequence[tasks.Reply],
+) -> Collected:
+    """Put the replies of the buckets together; of a run that is refused anywhere, nothing is kept."""
     tasks.check_versions(replies)
     read: dict[int, ScoredRun] = {}
     refused: dict[str, WarehouseError] = {}
+    # the notes about refusals come last
+    notes = {
+        place: (name, found) for place, name, found in sorted(_notes(replies), key=_is_refused)
+    }
     num_judged = sum(_first(reply).num_judged for reply in replies if reply.counts)
-    for place, name, found in sorted(_notes(replies), key=lambda note: note[0]):
+    for place, (name, found) in sorted(notes.items()):
         counts = [reply.counts[place] for reply in replies if reply.counts]
         whole = Counts(
             num_judged,
@@ -150,7 +175,11 @@ def _first(reply: tasks.Reply) -> Counts:
     return next(iter(reply.counts.values()))
 
 
-def _notes(replies: Sequence[tasks.Reply]) -> list[tuple[int, str, Staged | WarehouseError]]:
+def _is_refused(note: tasks.Note) -> bool:
+    return isinstance(note[2], WarehouseError)
+
+
+def _notes(replies: Sequence[tasks.Reply]) -> list[tasks.Note]:
     return [note for reply in replies for note in reply.notes]
 
 

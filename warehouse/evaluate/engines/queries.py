@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import UsageError, WarehouseError, listing, option
+from warehouse.errors import InputError, UsageError, WarehouseError, listing, option
 from warehouse.evaluate import engine, files
-from warehouse.evaluate.engines.tasks import Reply, RunFiles, Work, arrow
-from warehouse.evaluate.plan import Plan
+from warehouse.evaluate.engines.tasks import Note, Reply, RunFiles, Task, Work, arrow
 from warehouse.evaluate.scope import Scope
+from warehouse.metrics.notation import Metric
 from warehouse.readers import batches, checks
 from warehouse.readers.staging import row_count
 from warehouse.sql_text.quoting import ident
@@ -24,15 +24,14 @@ from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 BUCKETS = 32
-# The columns of a row between the two kinds of tasks. A row without a run makes sure that its bucket
-# is there; a note is about a run, and its bucket is none of those that are scored.
-COLUMNS = (
-    "bucket int, run int, is_turned boolean, position long, query_id string, doc_id string, "
-    "score double, note binary"
-)
+# The columns of a row between the two kinds of tasks. It has some predictions of a bucket, packed, so
+# that what carries it handles few rows; none, to make sure that the bucket is there; or a note about a
+# run, whose bucket is none of those that are scored.
+COLUMNS = "bucket int, packed binary"
 
 
 BY = ("run", "query")
@@ -46,6 +45,14 @@ class Bucket:
     rows: pa.Table
 
 
+@dataclass(frozen=True)
+class Named:
+    """A table of runs that no reader has checked, with the names of the runs."""
+
+    source: str
+    names: tuple[str, ...]
+
+
 def bucket_of(query_id: str, num_buckets: int) -> int:
     """Return the bucket of a query.
 
@@ -55,9 +62,9 @@ def bucket_of(query_id: str, num_buckets: int) -> int:
     return zlib.crc32(query_id.encode()) % num_buckets
 
 
-def check(plan: Plan) -> None:
+def check(metrics: Collection[Metric]) -> None:
     """Refuse metrics whose values need more than one query."""
-    whole = [str(metric) for metric in plan.queries if metric.grain != "query"]
+    whole = [str(metric) for metric in metrics if metric.grain != "query"]
     if whole:
         raise UsageError(
             f"{option('by', 'query')}: a value of {listing(whole)} needs all queries at once; "
@@ -70,22 +77,46 @@ def read(work: Work, part: RunFiles) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the runs of a part, and a note about each run."""
     if part.first == 0:
         for number in range(work.num_buckets):
-            yield _batch(bucket=number)
+            yield _batch(number)
     for place, (name, source) in enumerate(zip(part.names, part.sources, strict=True), part.first):
         try:
             yield from _read(work, place, name, source)
         except WarehouseError as error:
-            yield _batch(bucket=work.num_buckets, note=pickle.dumps((place, name, error)))
+            yield _batch(work.num_buckets, pickle.dumps((place, name, error)))
 
 
-def _batch(**values: object) -> pa.RecordBatch:
+def _batch(bucket: int, packed: bytes | None = None) -> pa.RecordBatch:
     import pyarrow as pa
 
-    types = {"int": pa.int32(), "long": pa.int64(), "string": pa.string(), "double": pa.float64()}
-    types |= {"boolean": pa.bool_(), "binary": pa.binary()}
-    columns = (column.split() for column in COLUMNS.split(", "))
-    schema = pa.schema([(name, types[kind]) for name, kind in columns])
-    return pa.RecordBatch.from_pylist([values], schema=schema)
+    schema = pa.schema([("bucket", pa.int32()), ("packed", pa.binary())])
+    return pa.RecordBatch.from_arrays([[bucket], [packed]], schema=schema)
+
+
+def _packed(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each bucket as one row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ordered = rows.take(pc.sort_indices(rows, sort_keys=[("bucket", "ascending")]))
+    numbers = ordered.column("bucket")
+    kept = ordered.drop_columns(["bucket"])
+    first = 0
+    for ends in pc.value_counts(numbers):
+        count = ends["counts"].as_py()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, kept.schema) as stream:
+            stream.write_batch(kept.slice(first, count))
+        yield _batch(ends["values"].as_py(), sink.getvalue().to_pybytes())
+        first += count
+
+
+def unpacked(rows: pa.Table) -> pa.Table | None:
+    """Return the predictions of the rows of a bucket, None if there are none."""
+    import pyarrow as pa
+
+    packed = [value.as_buffer() for value in rows.column("packed") if value.is_valid]
+    tables = [pa.ipc.open_stream(buffer).read_all() for buffer in packed]
+    return pa.concat_tables(tables) if tables else None
 
 
 def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.RecordBatch]:
@@ -102,19 +133,41 @@ def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.Reco
                 (staged,) = batch.runs
                 turned = how.lower_is_better or staged.ranked_by == "rank"
                 ids = con.execute("select query_id from staged_ranking").fetchall()
-                numbers = [bucket_of(query_id, work.num_buckets) for (query_id,) in ids]
-                con.execute(
-                    "create or replace temp table query_bucket as "
-                    "select unnest($ids::varchar[]) as query_id, unnest($numbers::integer[]) as bucket",
-                    {"ids": [query_id for (query_id,) in ids], "numbers": numbers},
-                )
+                make_buckets(con, [query_id for (query_id,) in ids], work.num_buckets)
                 rows: Any = con.sql(render("statements/bucket_rows", run=place, is_turned=turned))
-                schema = _batch().schema
                 for some in rows.to_arrow_reader(200_000):
-                    yield some.cast(schema)
-                yield _batch(bucket=work.num_buckets, note=pickle.dumps((place, name, staged)))
+                    yield from _packed(some)
+                yield _batch(work.num_buckets, pickle.dumps((place, name, staged)))
     finally:
         con.close()
+
+
+def make_buckets(con: duckdb.DuckDBPyConnection, queries: Sequence[str], num_buckets: int) -> None:
+    """Make the table `query_bucket (query_id, bucket)` of some queries."""
+    con.execute(
+        "create or replace temp table query_bucket as "
+        "select unnest($ids::varchar[]) as query_id, unnest($numbers::integer[]) as bucket",
+        {"ids": queries, "numbers": [bucket_of(query_id, num_buckets) for query_id in queries]},
+    )
+
+
+def judged_rows(con: duckdb.DuckDBPyConnection, work: Task, bucket: int) -> str:
+    """Make the table of the judgments of a bucket's queries; return its name."""
+    judged = [query for query in work.judged if bucket_of(query, work.num_buckets) == bucket]
+    con.execute(
+        f"create or replace temp table bucket_qrels as from {ident(work.rows)} "
+        "where query_id in (select unnest($judged::varchar[]))",
+        {"judged": judged},
+    )
+    return "bucket_qrels"
+
+
+def _no_rows() -> pa.Table:
+    import pyarrow as pa
+
+    types = {"run": pa.int32(), "is_turned": pa.bool_(), "position": pa.int64()}
+    types |= {"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()}
+    return pa.schema(types).empty_table()
 
 
 def read_all(work: Work, part: RunFiles) -> pa.Table:
@@ -134,33 +187,50 @@ def buckets(work: Work, tables: Iterable[pa.Table]) -> list[Bucket]:
     return [Bucket(n, rows.filter(pc.equal(numbers, n))) for n in range(work.num_buckets + 1)]
 
 
+def _refuse(con: duckdb.DuckDBPyConnection, table: Named) -> list[Note]:
+    """Remove the staged runs that cannot be scored; return a note about each."""
+    if not checks.any_problem(con, "run", unread=None, together=True):
+        return []
+    rows = con.execute(render("checks/bucket_runs")).fetchall()
+    runs = [run for run, _ in rows]
+    con.execute(
+        "create or replace temp table staged as from staged "
+        "where run_number not in (select unnest($runs::integer[])) order by rowid",
+        {"runs": runs},
+    )
+    return [
+        (run, table.names[run], InputError(f"{table.source}: run {table.names[run]}: {problem}"))
+        for run, problem in rows
+    ]
+
+
 def score(work: Work, bucket: Bucket) -> Reply:
     """Score the lists of a bucket; a run that answers none of its queries gets their values too."""
-    import pyarrow as pa
 
     if bucket.number == work.num_buckets:
-        return Reply(notes=[pickle.loads(n.as_py()) for n in bucket.rows.column("note")])
+        return Reply(notes=[pickle.loads(n.as_py()) for n in bucket.rows.column("packed")])
+    return score_rows(work, bucket.number, unpacked(bucket.rows))
+
+
+def score_rows(work: Work, number: int, rows: pa.Table | None, table: Named | None = None) -> Reply:
+    """Score the lists of a bucket, given as rows `run, is_turned, position, query_id, doc_id, score`."""
+    import pyarrow as pa
+
     reply = Reply()
     plan = work.plan
-    judged = [q for q in work.judged if bucket_of(q, work.num_buckets) == bucket.number]
     values, lists = [], []
     with work.connected() as con:
-        con.register("given", bucket.rows)
-        con.execute("create temp table bucket_row as from given where run is not null")
-        con.unregister("given")
-        con.execute(
-            f"create temp table bucket_qrels as from {ident(work.truth.rows)} "
-            "where query_id in (select unnest($judged::varchar[]))",
-            {"judged": judged},
-        )
-        truth = replace(work.truth, rows="bucket_qrels")
-        rows = con.execute("select distinct run from bucket_row where is_turned").fetchall()
-        turned = sorted(run for (run,) in rows)
+        con.register("bucket_row", _no_rows() if rows is None else rows)
+        truth = replace(work.truth, rows=judged_rows(con, work, number))
+        found = con.execute("select distinct run from bucket_row where is_turned").fetchall()
+        turned = sorted(run for (run,) in found)
         others = sorted({*range(work.num_runs)} - {*turned})
         for is_turned, runs in ((False, others), (True, turned)):
             if not runs:
                 continue
             con.execute(render("statements/bucket_staged", is_turned=is_turned))
+            if table is not None:
+                reply.notes += _refuse(con, table)
             checks.make_rankings(con, together=True)
             checks.walk_staged(con, ranks=False, lowest_first=is_turned)
             con.execute(render("statements/bucket_empty", is_turned=is_turned))

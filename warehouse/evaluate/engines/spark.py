@@ -67,6 +67,39 @@ class Spark:
             found = pickle.dumps(score(Bucket(number, rows)))
             return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
 
+        places = self.session.range(0, len(given), 1, len(given))
+        with failures():
+            frame = places.mapInArrow(rows, columns)
+        return self._by_bucket(frame, reply, num_buckets)
+
+    def by_table(
+        self, frame: Any, score: Callable[[int, Any], _Result], num_buckets: int
+    ) -> list[_Result]:
+        """Shuffle the rows of a frame by the bucket of their query, and score each bucket in a task."""
+
+        def reply(rows: Any) -> Any:
+            import pyarrow as pa
+
+            number = rows.column("bucket")[0].as_py()
+            found = pickle.dumps(score(number, rows))
+            return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
+
+        with failures():
+            # each bucket is there, if only by a row without a run; crc32 is that of `bucket_of`
+            hashed = f"crc32(encode(query_id, 'UTF-8')) % {num_buckets}"
+            rows = frame.selectExpr("*", f"cast({hashed} as int) bucket")
+            nothing = [f"cast(null as {kind}) {name}" for name, kind in frame.dtypes]
+            numbers = self.session.range(num_buckets)
+            rows = rows.unionByName(numbers.selectExpr(*nothing, "cast(id as int) bucket"))
+        return self._by_bucket(rows, reply, num_buckets)
+
+    def counts(self, frame: Any) -> dict[Any, int]:
+        """Run a frame of values and counts; return the counts by the values."""
+        with failures():
+            return {row[0]: row[1] for row in frame.collect()}
+
+    def _by_bucket(self, frame: Any, reply: Callable[[Any], Any], num_buckets: int) -> list[Any]:
+        """Have each bucket of the rows of a frame answered in a task."""
         conf = self.session.conf
         # joined, buckets would be one task for one processor
         settings = {
@@ -77,11 +110,9 @@ class Spark:
         try:
             for name, value in settings.items():
                 conf.set(name, value)
-            places = self.session.range(0, len(given), 1, len(given))
             with failures():
-                frame = places.mapInArrow(rows, columns)
-                frame = frame.groupBy("bucket").applyInArrow(reply, _REPLY)
-            return self.replies(frame)
+                replied = frame.groupBy("bucket").applyInArrow(reply, _REPLY)
+            return self.replies(replied)
         finally:
             for name, old in before.items():
                 if old is not None:

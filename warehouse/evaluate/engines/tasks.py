@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import typing
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES
 from warehouse.metrics import notation
+from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers.kinds import Staged
 from warehouse.sql_text.quoting import ident
@@ -53,19 +55,17 @@ def versions() -> Versions:
     return Versions(VERSION, duckdb.__version__)
 
 
-@dataclass(frozen=True)
-class Work:
+@dataclass(frozen=True, kw_only=True)
+class Task:
     """What every task needs, besides its part: the metrics, their rules and the ground truth."""
 
     metrics: tuple[str, ...]
     protocol: Protocol
-    truth: Truth
+    rows: str
+    """The table of the judgments or preferences."""
     tables: dict[str, pa.Table]
     """The temporary tables of the ground truth."""
-    reading: Reading
-    per_query: bool
     resources: database.Resources
-    num_runs: int = 0
     num_buckets: int = 0
 
     @property
@@ -76,7 +76,7 @@ class Work:
     @cached_property
     def judged(self) -> list[str]:
         """The ids of the judged queries."""
-        return list(self.tables[self.truth.rows].column("query_id").unique().to_pylist())
+        return list(self.tables[self.rows].column("query_id").unique().to_pylist())
 
     @contextmanager
     def connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -92,6 +92,16 @@ class Work:
             con.close()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Work(Task):
+    """What every task needs that scores the files of runs."""
+
+    truth: Truth
+    reading: Reading
+    per_query: bool
+    num_runs: int = 0
+
+
 def work(
     con: duckdb.DuckDBPyConnection,
     asked: Plan,
@@ -104,30 +114,46 @@ def work(
     num_buckets: int,
 ) -> Work:
     """Return the work of the tasks, with the ground truth that was read on a connection."""
-    own = [str(metric) for metric in asked.queries if metric.definition.is_own]
+    check_metrics(asked.queries)
+    if truth.queries is not None:
+        raise UsageError(
+            f"{option('global')}: the judgments are made anew for each run, which only the local engine "
+            f"does; leave out {option('engine', None)}"
+        )
+    return Work(
+        metrics=tuple(str(metric) for metric in asked.queries),
+        protocol=asked.protocol,
+        rows=truth.rows,
+        tables=ground_truth(con, truth.rows),
+        resources=of_a_task(resources),
+        num_buckets=num_buckets,
+        truth=truth,
+        reading=reading,
+        per_query=per_query,
+        num_runs=num_runs,
+    )
+
+
+def check_metrics(metrics: Collection[Metric]) -> None:
+    """Refuse metrics that tasks elsewhere cannot compute."""
+    own = [str(metric) for metric in metrics if metric.definition.is_own]
     if own:
         raise UsageError(
             f"{listing(own)}: a metric of the project or of this program, which tasks elsewhere do not "
             "have; "
             f"leave out {option('engine', None)}, or the metric"
         )
-    if truth.queries is not None:
-        raise UsageError(
-            f"{option('global')}: the judgments are made anew for each run, which only the local engine "
-            f"does; leave out {option('engine', None)}"
-        )
-    names = [truth.rows, *ATTRIBUTES.values(), "scope_training"]
-    return Work(
-        tuple(str(metric) for metric in asked.queries),
-        asked.protocol,
-        truth,
-        {name: arrow(con, f"from {ident(name)}") for name in names},
-        reading,
-        per_query,
-        database.Resources(resources.memory_limit or _MEMORY, resources.threads or _THREADS),
-        num_runs,
-        num_buckets,
-    )
+
+
+def ground_truth(con: duckdb.DuckDBPyConnection, rows: str) -> dict[str, pa.Table]:
+    """Return the tables of the ground truth in scope; `rows` is that of the judgments."""
+    names = [rows, *ATTRIBUTES.values(), "scope_training"]
+    return {name: arrow(con, f"from {ident(name)}") for name in names}
+
+
+def of_a_task(resources: database.Resources) -> database.Resources:
+    """Return what DuckDB may take in a task."""
+    return database.Resources(resources.memory_limit or _MEMORY, resources.threads or _THREADS)
 
 
 @dataclass(frozen=True)
@@ -137,6 +163,16 @@ class RunFiles:
     first: int
     names: tuple[str, ...]
     sources: tuple[object, ...]
+
+
+class HasVersions(typing.Protocol):
+    """A reply that says which programs computed it."""
+
+    versions: Versions
+
+
+# The place and the name of a run, and what was read of it or why it is refused.
+Note = tuple[int, str, Staged | WarehouseError]
 
 
 @dataclass
@@ -157,23 +193,35 @@ class Reply:
     refused: dict[str, WarehouseError] = field(default_factory=dict)
     lists: pa.Table | None = None
     counts: dict[int, Counts] = field(default_factory=dict)
-    notes: list[tuple[int, str, Staged | WarehouseError]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     versions: Versions = field(default_factory=versions)
 
 
 def parts(names: Sequence[str], runs: Sequence[object]) -> list[RunFiles]:
     """Divide runs into parts of about the same size, in order."""
-    most = min(_RUNS, -(-len(runs) // _PARTS))
-    found: list[RunFiles] = []
-    first = size = 0
-    for place, run in enumerate(runs):
-        bytes_ = _size(run)
-        if place > first and (place - first == most or size + bytes_ > _BYTES):
-            found.append(RunFiles(first, tuple(names[first:place]), tuple(runs[first:place])))
-            first, size = place, 0
-        size += bytes_
-    found.append(RunFiles(first, tuple(names[first:]), tuple(runs[first:])))
-    return found
+    return [
+        RunFiles(first, tuple(names[first:end]), tuple(runs[first:end]))
+        for first, end in divided([_size(run) for run in runs], _BYTES)
+    ]
+
+
+def divided(sizes: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Divide runs of some sizes, in order, into parts of at most so much; return where they end.
+
+    There are several parts if there are several runs, and a run is never divided.
+
+    >>> divided([5, 5, 9, 1], 10)
+    [(0, 1), (1, 2), (2, 3), (3, 4)]
+    """
+    count = min(_RUNS, -(-len(sizes) // _PARTS))
+    found: list[tuple[int, int]] = []
+    first = filled = 0
+    for place, size in enumerate(sizes):
+        if place > first and (place - first == count or filled + size > most):
+            found.append((first, place))
+            first, filled = place, 0
+        filled += size
+    return [*found, (first, len(sizes))]
 
 
 def _size(run: object) -> int:
@@ -183,7 +231,7 @@ def _size(run: object) -> int:
         return 0
 
 
-def check_versions(replies: Iterable[Reply]) -> None:
+def check_versions(replies: Iterable[HasVersions]) -> None:
     """Refuse values that other versions computed than those of this process."""
     ours = versions()
     others = [reply.versions for reply in replies if reply.versions != ours]

@@ -442,6 +442,20 @@ class Contents:
         with self.file.read() as con:
             return analyses.holes_of(con, self.dataset, self.protocol)
 
+    @_once
+    def imported(self) -> Sequence[Record]:
+        """The values that other programs computed."""
+        with self.file.read() as con:
+            return analyses.imported(con, self.dataset)
+
+    @_once
+    def collection(self) -> analyses.Collection | None:
+        """The report on the collection; None if it is too large for a page, or of a past state."""
+        size = self.num_queries * len(self.runs)
+        if not self.then.is_now or size > analyses.MOST_VALUES or not self.kinds["judgments"]:
+            return None
+        return analyses.collection_of(self.file, self.dataset, self.runs, self.names, self.protocol)
+
     def comparison(self, metric: str) -> Comparison:
         """Return every two of the runs compared by a metric."""
         with self.reading:
@@ -776,7 +790,7 @@ def _comparison(
         return Comparison(metric, tuple(compared), (), notes)
     try:
         found = comparison.compare(
-            file, dataset, compared, [metric], compare.How(), bases=(), all_pairs=True,
+            file, dataset, compared, [metric], compare.How(variance=True), bases=(), all_pairs=True,
             judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
             on_step=None, **then,
         )  # fmt: skip

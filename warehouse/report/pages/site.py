@@ -85,18 +85,22 @@ class Places:
         self.comparisons = self._at("compare.html")
         self.history = self._at("history.html")
         self.agreement = self._at("agreement.html")
+        self.collection = self._at("collection.html")
         self.holes = self._at("judge-next.html")
         self.to_judge = self._at("judge-next.csv")
         self.slices = self._at("slices.html")
         self.curves = self._at("curves.html")
         self.fusions = self._at("fusion.html")
+        self.imported = self._at("imported.html")
         has = contents.kinds
         there = (
             ("Board", self.board, True), ("Queries", self.queries, True),
             ("Compare", self.comparisons, True), ("History", self.history, True),
             ("Slices", self.slices, has["slices"]), ("Curves", self.curves, has["curves"]),
             ("Fusion", self.fusions, has["fusions"]),
+            ("Imported", self.imported, has["imported"]),
             ("Agreement", self.agreement, len(contents.runs) > 1),
+            ("Collection", self.collection, has["judgments"]),
             ("Judge next", self.holes, has["judgments"]),
         )  # fmt: skip
         self.tabs = tuple((name, path) for name, path, is_there in there if is_there)
@@ -257,7 +261,9 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         at.slices: ("slices.html", lambda: {"contents": contents}),
         at.curves: ("curves.html", partial(_curves, contents, at)),
         at.fusions: ("fusion.html", partial(_fusions, contents, at)),
+        at.imported: ("imported.html", lambda: {"contents": contents}),
         at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
+        at.collection: ("collection.html", partial(_collection, contents)),
         at.holes: ("holes.html", partial(_holes, contents)),
     }
     for name, path in at.tabs:
@@ -457,6 +463,17 @@ def _holes(contents: Contents) -> dict[str, Any]:
         "holes": contents.holes,
         "known": known,
         "command": _how(contents, "holes -f trec -o to_judge.txt"),
+    }
+
+
+def _collection(contents: Contents) -> dict[str, Any]:
+    """Return what the report on the collection shows."""
+    return {
+        "contents": contents,
+        "collection": contents.collection,
+        "command": _how(
+            contents, f"collection --resamples {analyses.RESAMPLES}", metrics=contents.names
+        ),
     }
 
 

@@ -411,6 +411,11 @@
     addEventListener("hashchange", restore);
   }
 
+  /* ------------------------------------------------------------ a chart of which nothing is chosen */
+  for (const figure of all('[data-chart="whole"]')) {
+    charts.draw(figure, JSON.parse(one("script", figure.parentElement).textContent), figure.dataset.label);
+  }
+
   /* ------------------------------------------------------------ history */
   const historyForm = one('form[data-for="history"]');
   if (historyForm) {

@@ -1,0 +1,1 @@
+complete --command warehouse --no-files --arguments "(env _WAREHOUSE_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) warehouse)" --condition "env _WAREHOUSE_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) warehouse"

@@ -1,0 +1,318 @@
+"""What a collection can tell: discriminative power, reusability, and the report on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from refusals import expect_refusal
+from shared_cases import case
+
+from warehouse.analyze import collection
+from warehouse.report import charts
+from warehouse.warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def dl19(demo_file: Path) -> Warehouse:
+    """Return the demo, of which these tests only read."""
+    return Warehouse(demo_file)
+
+
+# --------------------------------------------------------------------------- discriminative power
+
+# the first relevant document of each of eight queries is at these ranks
+RANKS = {"one": (1,) * 8, "two": (2,) * 8, "mixed": (1, 1, 2, 2, 2, 2, 2, 2)}
+
+
+@pytest.fixture(scope="module")
+def eight(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Return a warehouse of three runs on eight queries with one relevant document each."""
+    wh = Warehouse(tmp_path_factory.mktemp("eight") / "eight.duckdb")
+    wh.ingest_qrels("eight", {f"q{n}": {"a": 1} for n in range(8)})
+    for name, ranks in RANKS.items():
+        lists = {
+            f"q{n}": {"a": 2.0, "b": 1.0 if rank == 1 else 3.0} for n, rank in enumerate(ranks)
+        }
+        wh.ingest_run("eight", lists, name=name)
+    return wh
+
+
+def test_discriminative_power_by_hand(eight: Warehouse) -> None:
+    """In the sign test, eight of eight wins have p = 2/2^8, six of six 2/2^6, two of two 2/2^2.
+
+    So two of three pairs are separated at 0.05, and one at 0.01. Of reciprocal ranks 1 and 1/2, two
+    of eight make a mean difference of 1/8, six of eight one of 3/8. Success@2 is 1 for every run.
+    """
+    found = eight.discriminate("eight", metrics="RR Success@2", test="sign")
+    assert found.fetchall() == [("RR", 3, 2, 2 / 3, 1 / 8, 0), ("Success@2", 3, 0, 0.0, 0.0, 0)]
+    levels = [row[1:] for row in found.levels.fetchall() if row[0] == "RR"]
+    assert levels == [
+        (1, "two", "mixed", 1 / 8, pytest.approx(1 / 2), False),
+        (2, "one", "mixed", -3 / 8, pytest.approx(1 / 32), True),
+        (3, "one", "two", -1 / 2, pytest.approx(1 / 128), True),
+    ]
+    assert eight.discriminate("eight", metrics="RR", test="sign", alpha=0.01).fetchall() == [
+        ("RR", 3, 1, 1 / 3, 3 / 8, 0)
+    ]
+    # a pair without a difference has no t, so that it is no hypothesis
+    assert eight.discriminate("eight", metrics="Success@2", test="t").fetchall() == [
+        ("Success@2", 0, 0, None, None, 3)
+    ]
+    with expect_refusal("tuky … tukey"):
+        eight.discriminate("eight", metrics="RR", test="tuky")
+
+
+def test_discriminative_power_of_the_demo(dl19: Warehouse) -> None:
+    """The pairs are those of `compare`; the picture has a curve for each metric with low levels."""
+    metrics = ["nDCG@10", "RR(rel=2)"]
+    found = dl19.discriminate("dl19", metrics=metrics, resamples=500)
+    wanted = dl19.compare("dl19", [], metrics, all_pairs=True, test="tukey", resamples=500)
+    separated = {
+        metric: sum(row.is_significant for row in wanted if row.metric == metric)
+        for metric in metrics
+    }
+    assert {row.metric: row.separated for row in found} == separated
+    assert [row.pairs for row in found] == [36, 36]
+    spec = charts.significance_levels(found.details)
+    drawn = next(layer for layer in spec["layer"] if layer["name"] == "named-lines")["data"][
+        "values"
+    ]
+    low = [row for row in found.levels if row.p <= 0.15]
+    assert sorted((point["x"], point["y"]) for point in drawn) == sorted(
+        (r.place, r.p) for r in low
+    )
+    assert _labels(spec) == [f"{row.metric}, {row.share:.0%}" for row in found]
+
+
+def _labels(spec: charts.Spec) -> Sequence[str]:
+    layer = next(layer for layer in spec["layer"] if layer["name"] == "labels")
+    return [row["label"] for row in layer["data"]["values"]]
+
+
+# --------------------------------------------------------------------------- reusability
+
+QRELS = {"q1": {"a": 1, "b": 1, "c": 0, "pooled": -1}, "q2": {"d": 2, "e": 0, "f": 1}}
+LISTS = {
+    "one": {"q1": {"a": 3.0, "x": 2.0, "b": 1.0}, "q2": {"e": 2.0, "f": 1.0}},
+    "two": {"q1": {"b": 3.0, "pooled": 2.0, "a": 1.0}, "q2": {"d": 2.0, "f": 1.0}},
+    "three": {"q1": {"c": 3.0, "a": 2.0, "b": 1.0}, "q2": {"e": 2.0, "f": 1.0}},
+}
+TEAMS = {"one": "north", "two": "south", "three": "north"}
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Return a warehouse of three runs of two teams, whose judgments come from their first two."""
+    wh = Warehouse(tmp_path_factory.mktemp("pool") / "pool.duckdb")
+    wh.ingest_qrels("pool", QRELS)
+    for name, lists in LISTS.items():
+        wh.ingest_run("pool", lists, name=name, tags={"team": TEAMS[name]})
+    wh.ingest_run("alone", LISTS["one"], name="one")
+    wh.ingest_qrels("alone", QRELS)
+    wh.ingest_run("unjudged", LISTS["one"], name="one")
+    return wh
+
+
+def test_leave_out_uniques_by_hand(pool: Warehouse) -> None:
+    """Of the first two, `one` shares all that is judged; `two` alone has b and d, `three` alone c.
+
+    RR is 1 and 1/2 for `one`, 1 and 1 for `two`, 1/2 and 1/2 for `three`. Without b and d, `two` has
+    a at the third place and f at the second: 1/3 and 1/2, so that it falls from the first place
+    below `one` and `three`: two pairs of three swap, and tau-b is -1/3. c is not relevant: nothing
+    changes.
+    """
+    found = pool.reusability("pool", metrics="RR", depth=2)
+    rows = [row.as_dict() for row in found]
+    assert [(row["left_out"], row["unique_judged"], row["unique_relevant"]) for row in rows] == [
+        ("two", 2, 2), ("three", 1, 0), ("one", 0, 0),
+    ]  # fmt: skip
+    assert rows[0] | {"tau_b": pytest.approx(-1 / 3)} == rows[0] | {
+        "tau_b": rows[0]["tau_b"], "swapped_pairs": 2, "rank_loss": 2, "run": "two",
+        "rank_before": 1, "rank_after": 3, "value_before": 1.0,
+        "value_after": pytest.approx((1 / 3 + 1 / 2) / 2),
+    }  # fmt: skip
+    assert [(row["tau_b"], row["rank_loss"]) for row in rows[1:]] == [(1.0, 0)] * 2
+    documents = pool.reusability("pool", metrics="RR", depth=2).documents
+    assert sorted(documents.fetchall()) == [
+        ("three", "q1", "c", 0.0), ("two", "q1", "b", 1.0), ("two", "q2", "d", 2.0),
+    ]  # fmt: skip
+    # of the whole lists, only d and c have one run
+    assert {row.left_out: row.unique_judged for row in pool.reusability("pool", metrics="RR")} == {
+        "one": 0, "two": 1, "three": 1,
+    }  # fmt: skip
+    # north has a, c, e among its first two, and south b, d and f of which north has none there
+    teams = pool.reusability("pool", metrics="RR", by="team", depth=2)
+    assert {(row.left_out, row.runs, row.unique_judged) for row in teams} == {
+        ("north", 2, 3), ("south", 1, 2),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_without_uniques_the_values_are_those_of_fewer_judgments(dl19: Warehouse, tmp_path) -> None:
+    """Judgments that are left out, and judgments that were never loaded, give the same values."""
+    metrics = ["nDCG@10", "AP(rel=2)", "bpref"]
+    runs = ["bm25", "tasb", "ada2"]
+    found = dl19.reusability("dl19", runs, metrics, depth=10)
+    left = {
+        (query, document)
+        for group, query, document, _ in found.documents.fetchall()
+        if group == "ada2"
+    }
+    assert len(left) > 50
+    qrels = dl19.query("select query_id, doc_id, relevance from judgments").fetchall()
+    wh = Warehouse(tmp_path / "fewer.duckdb")
+    fewer: dict[str, dict[str, float]] = {}
+    for query, document, relevance in qrels:
+        if (query, document) not in left:
+            fewer.setdefault(query, {})[document] = relevance
+    wh.ingest_qrels("fewer", fewer)
+    data = case("dl19_passage")
+    for run in runs:
+        wh.ingest_run("fewer", data.runs[run], name=run)
+    wh.evaluate(metrics=metrics)
+    wanted = {
+        (metric, row.run): row[metric]
+        for row in wh.leaderboard("fewer", metrics=metrics)
+        for metric in metrics
+    }
+    assert {
+        (row.metric, row.run): row.after for row in found.boards if row.left_out == "ada2"
+    } == wanted
+
+
+def test_what_cannot_be_left_out(pool: Warehouse) -> None:
+    refused = [
+        ("alone … one", ("alone",), {"metrics": "RR"}),
+        ("tag group", ("pool",), {"metrics": "RR", "by": "group"}),
+        ("depth", ("pool",), {"metrics": "RR", "depth": 0}),
+        ("twoo … two", ("pool", "twoo"), {"metrics": "RR"}),
+    ]
+    for wanted, names, words in refused:
+        with expect_refusal(wanted):
+            pool.reusability(*names, **words)
+
+
+# --------------------------------------------------------------------------- the report
+
+TIED = {"q1": {"x": 2.0, "a": 2.0, "c": 1.0}, "q2": {"d": 2.0, "e": 2.0, "y": 2.0, "f": 1.0}}
+
+
+def test_the_report_by_hand(tmp_path: Path) -> None:
+    """Two queries, of which the second has grades 0 to 2, and a run with tied scores.
+
+    Down to rank 1, `one` has a and e, which are judged, and `tied` x and y (of y, e and d, which are
+    tied, the last id comes first): four documents, two of them judged. Of `tied`, x may stand before a,
+    and d be first or third: RR is 1/2 and 1/3 with the relevant documents last, 1 and 1 with them first.
+    """
+    wh = Warehouse(tmp_path / "tied.duckdb")
+    wh.ingest_qrels("tied", QRELS)
+    wh.ingest_run("tied", LISTS["one"], name="one")
+    wh.ingest_run("tied", TIED, name="tied")
+    found = wh.collection("tied", metrics="RR P@1", depth=3, test="t")
+    assert list(found.sections) == [name for name in collection.SECTIONS if name != "judges"]
+    assert found.topics.fetchall() == [
+        ("judged", 6, 3, 3.0, 3, 0, 2), ("relevant", 4, 2, 2.0, 2, 0, 2),
+    ]  # fmt: skip
+    assert found.grades.fetchall() == [
+        (2.0, 1, 1 / 7, 1), (1.0, 3, 3 / 7, 2), (0.0, 2, 2 / 7, 2), (-1.0, 1, 1 / 7, 1),
+    ]  # fmt: skip
+    # to rank 2 also f, a of q1 again, e; to rank 3 b, c and d
+    assert found.pool.fetchall() == [
+        (1, 4, 2, 1 / 2, 1, 1), (2, 5, 3, 3 / 5, 2, 0), (3, 8, 6, 3 / 4, 4, 0),
+    ]  # fmt: skip
+    assert found.tied.fetchall() == [("tied", 2, 2, 5 / 7)]
+    assert found.ties.fetchall() == [
+        ("P@1", 1, 1, "tied", 0.0, 1.0, 1.0),
+        ("RR", 1, 1, "tied", pytest.approx((1 / 2 + 1 / 3) / 2), 1.0, pytest.approx(7 / 12)),
+    ]
+    assert found.advice[-1].endswith("P@1 of tied by up to 1.000: write scores with more digits")
+    (whole,) = found
+    assert [row["depth"] for row in whole.pool] == [1, 2, 3]
+    assert list(whole.advice) == list(found.advice)
+
+
+@pytest.mark.slow
+def test_the_report_on_the_demo(dl19: Warehouse) -> None:
+    """The sections are what their own commands say; the residual error is statsmodels' and numpy's.
+
+    Planned by it, the smallest difference and the number of queries are those of statsmodels.
+    """
+    np = pytest.importorskip("numpy")
+    power = pytest.importorskip("statsmodels.stats.power")
+    metrics = ["nDCG@10", "AP(rel=2)"]
+    found = dl19.collection("dl19", metrics=metrics, resamples=200, depth=10)
+    plain = dl19.discriminate("dl19", metrics=metrics, resamples=200)
+    assert found.power.fetchall() == plain.fetchall()
+    board = dl19.leaderboard("dl19", metrics=metrics, ranks=True, resamples=200)
+    best = board.fetchall()[0]
+    resolution = {row.metric: row for row in found.resolution}
+    one = resolution["nDCG@10"]
+    assert [one.rank_low, one.rank_high, one.p_first, one.best] == [*best[1:4], best[4]]
+    uniques = dl19.reusability("dl19", metrics=metrics, depth=10)
+    assert {row.metric: (row.tau_b, row.rank_loss) for row in found.uniques} == {
+        metric: (
+            min(row.tau_b for row in uniques if row.metric == metric),
+            max(row.rank_loss for row in uniques if row.metric == metric),
+        )
+        for metric in metrics
+    }
+    for metric, row in resolution.items():
+        rows = dl19.query(
+            "select list(value order by query_id) from query_scores where metric = $metric "
+            "group by run order by run",
+            {"metric": metric},
+        ).fetchall()
+        values = np.array([values for (values,) in rows])
+        left = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
+        deviation = np.sqrt(2 * (left**2).sum() / (8 * 42))
+        assert row.deviation == pytest.approx(deviation, rel=1e-9)
+        solve = power.TTestPower().solve_power
+        effect = solve(nobs=43, alpha=0.05, power=0.8)
+        assert row.detectable == pytest.approx(effect * deviation, rel=1e-5)
+        needed = solve(effect_size=0.05 / deviation, alpha=0.05, power=0.8)
+        assert row.queries_needed == np.ceil(needed)
+        # nine runs: Cohen's f is the difference by the deviation of the error and by sqrt(2 * 9)
+        total = power.FTestAnovaPower().solve_power(
+            effect_size=0.05 / deviation / 3, alpha=0.05, power=0.8, k_groups=9
+        )
+        assert row.anova_needed == np.ceil(total / 9)
+    markdown = found.to_markdown()
+    assert [line for line in markdown.splitlines() if line.startswith("## ")] == [
+        f"## {collection.SECTIONS[name]}" for name in found.sections
+    ] + ["## Advice"]
+
+
+def test_reports_that_cannot_be(pool: Warehouse) -> None:
+    for wanted, names, words in (
+        ("difference", ("pool",), {"metrics": "RR", "difference": 0}),
+        ("higher or a lower", ("pool",), {"metrics": "Judged@10"}),
+        ("no qrels", ("unjudged",), {"metrics": "RR"}),
+    ):
+        with expect_refusal(wanted):
+            pool.collection(*names, **words)
+
+
+# --------------------------------------------------------------------------- ranks that hold together
+
+
+def test_ranks_that_hold_together(dl19: Warehouse) -> None:
+    """A run ranks below all that beat it significantly in Tukey's test, and above all that it beats."""
+    asked = {"metrics": "nDCG@10", "resamples": 500}
+    board = dl19.leaderboard("dl19", ranks=True, together=True, **asked)
+    pairs = dl19.compare("dl19", [], "nDCG@10", all_pairs=True, test="tukey", resamples=500)
+    beats = [
+        (row.run, row.base) if row.difference > 0 else (row.base, row.run)
+        for row in pairs
+        if row.is_significant
+    ]
+    assert len(beats) > 10
+    own = {row.run: row for row in dl19.leaderboard("dl19", ranks=True, **asked)}
+    for row in board:
+        above, below = (sum(pair[at] == row.run for pair in beats) for at in (1, 0))
+        assert (row.rank_low, row.rank_high) == (1 + above, 9 - below)
+        assert row.rank_low <= row.place <= row.rank_high
+        assert row.p_first == own[row.run].p_first
+    with expect_refusal("together"):
+        dl19.leaderboard("dl19", metrics="nDCG@10", together=True)

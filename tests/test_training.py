@@ -1,0 +1,206 @@
+"""Callbacks for training loops and searches, in the real libraries where they are installed.
+
+PyTorch and what is built on it take gigabytes, so they are not among the packages for the tests, and the
+tests that need them are skipped where they are missing. They were last run with PyTorch 2.14.1, PyTorch
+Lightning 2.6.6, transformers 5.24.0 and sentence-transformers 6.2.0.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from refusals import expect_refusal
+
+from warehouse.compat import training
+from warehouse.compat.training import Ranker
+
+
+def peer(name: str) -> ModuleType:
+    """Import a library, or skip the test with the reason."""
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1, "d2": 1}}
+
+
+def ranked_by(weight: float) -> dict[str, dict[str, float]]:
+    """Return a run in which d1 of q1 is first if the weight is above 0.5; RR is 1 or 0.75."""
+    return {"q1": {"d1": weight, "d2": 0.5}, "q2": {"d1": 1.0, "d3": 0.5}}
+
+
+def logged(spool: Path) -> dict[str, dict[str, str]]:
+    """Return the tags of the runs in a spool folder, by their names."""
+    abouts = [json.loads(file.read_text()) for file in (spool / "dl19").glob("*.json")]
+    return {about["name"]: about["tags"] for about in sorted(abouts, key=lambda one: one["name"])}
+
+
+@pytest.fixture
+def ranker(tmp_path: Path) -> Ranker:
+    """Return a ranker of models with a weight."""
+    return Ranker(
+        lambda model: ranked_by(float(model.weight)),
+        dataset="dl19", system="ours", qrels=QRELS, metrics="RR Success@1", spool=tmp_path,
+    )  # fmt: skip
+
+
+def test_optuna_searches_for_the_metric_of_a_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optuna = peer("optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    monkeypatch.chdir(tmp_path)
+    about: dict[str, Any] = {"dataset": "dl19", "system": "ours", "qrels": QRELS}
+    with expect_refusal("metrics … gate … dl19"):
+        Ranker(ranked_by, **about)  # type: ignore[arg-type]
+    gate = '[[gates]]\ndataset = "dl19"\nmetric = "RR"\n'
+    Path("warehouse.toml").write_text(f'[datasets.dl19]\nqrels = "qrels.txt"\n{gate}')
+    search = Ranker(lambda trial: ranked_by(trial.suggest_float("weight", 0, 1)), **about)
+    assert (str(search.first), search.first.direction) == ("RR", "higher")
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.GridSampler({"weight": [0.1, 0.9]})
+    )
+    study.optimize(training.optuna(search), n_jobs=2)
+    assert study.best_params == {"weight": 0.9}
+    # two threads may try a point twice
+    assert {trial.value for trial in study.trials} == {0.75, 1.0}
+    assert {"0", "1"} <= {tags["step"] for tags in logged(Path("spool")).values()}
+    assert {tags["weight"] for tags in logged(Path("spool")).values()} == {"0.1", "0.9"}
+    Path("warehouse.toml").write_text(
+        '[evaluate]\nprotocols = ["default", "ranx"]\n[datasets.dl19]\nqrels = "qrels.txt"\n'
+        f'{gate}{gate}protocol = "ranx"\n'
+    )
+    with expect_refusal("2 protocols … default … ranx"):
+        Ranker(ranked_by, **about)  # type: ignore[arg-type]
+    with expect_refusal("qrels= … metrics="):
+        training.optuna(Ranker(ranked_by, dataset="dl19", system="ours"))  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_lightning(ranker: Ranker, tmp_path: Path) -> None:
+    """Lightning trains: the run of each epoch is written, and its value can be monitored."""
+    torch, lightning = peer("torch"), peer("pytorch_lightning")
+
+    class Module(lightning.LightningModule):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1, bias=False)
+            self.weight = 0.1
+
+        def training_step(self, batch: Any, number: int) -> Any:
+            self.weight += 0.5
+            return self.layer(batch).sum()
+
+        def validation_step(self, batch: Any, number: int) -> None:
+            return None
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    data = torch.utils.data.DataLoader(torch.ones(1, 1))
+    best = lightning.callbacks.ModelCheckpoint(tmp_path / "best", monitor="RR", mode="max")
+    trainer = lightning.Trainer(
+        max_epochs=2, accelerator="cpu", logger=False, enable_progress_bar=False,
+        enable_model_summary=False, callbacks=[training.lightning(ranker), best],
+    )  # fmt: skip
+    trainer.fit(Module(), data, data)
+    assert trainer.callback_metrics["RR"] == 1.0
+    assert best.best_model_score == 1.0
+    assert list(logged(tmp_path)) == [
+        "ours-1",
+        "ours-2",
+    ]  # and none of the check before the training
+
+
+@pytest.mark.slow
+def test_hugging_face(ranker: Ranker, tmp_path: Path) -> None:
+    """Trainer trains: the best model is the one whose run has the highest value."""
+    torch, transformers = peer("torch"), peer("transformers")
+
+    class Model(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1, bias=False)
+            self.weight = 0.1
+
+        def forward(self, x: Any, labels: Any = None) -> Any:
+            self.weight += 0.5 if self.training else 0
+            return {"loss": self.layer(x).sum(), "logits": self.layer(x)}
+
+    data = [{"x": [1.0], "labels": 0}]
+    trainer = transformers.Trainer(
+        Model(),
+        transformers.TrainingArguments(
+            str(tmp_path / "out"), num_train_epochs=2, eval_strategy="epoch", save_strategy="best",
+            metric_for_best_model="RR", greater_is_better=True, report_to="none", use_cpu=True,
+            disable_tqdm=True,
+        ),
+        train_dataset=data, eval_dataset=data, callbacks=[training.hugging_face(ranker)],
+    )  # fmt: skip
+    trainer.train()
+    assert trainer.state.best_metric == 1.0
+    values = [(e["step"], e["eval_RR"]) for e in trainer.state.log_history if "eval_RR" in e]
+    assert values == [(1, 1.0), (2, 1.0)]
+    assert list(logged(tmp_path)) == ["ours-1", "ours-2"]
+
+
+@pytest.mark.slow
+def test_sentence_transformers(ranker: Ranker, tmp_path: Path) -> None:
+    """The evaluator is called as by its trainer, with a model that is made here."""
+    peer("torch")
+    library = peer("sentence_transformers")
+    from sentence_transformers.base.evaluation import SequentialEvaluator
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    model = library.SentenceTransformer(modules=[BoW(vocab=["x"])], device="cpu")
+    model.weight = 0.9
+    evaluator = training.sentence_transformers(ranker)
+    assert (evaluator.primary_metric, evaluator.greater_is_better) == ("RR", True)
+    both = SequentialEvaluator([evaluator])
+    assert both(model, str(tmp_path), 1.0, 100)["RR"] == 1.0
+    assert evaluator(model) == {"RR": 1.0, "Success@1": 1.0}
+    assert list(logged(tmp_path)) == ["ours", "ours-100"]
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **has: object) -> None:
+    """Put a module in the place of a library."""
+    module = ModuleType(name)
+    vars(module).update(has)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_the_callbacks_as_they_are_called(
+    ranker: Ranker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the libraries: with their arguments, read from the versions above."""
+    stand_in(monkeypatch, "pytorch_lightning", Callback=object)
+    stand_in(monkeypatch, "transformers", TrainerCallback=object)
+    evaluator = type("E", (), {"store_metrics_in_model_card_data": lambda *given: None})
+    for package in ("", ".base"):
+        stand_in(monkeypatch, f"sentence_transformers{package}")
+    stand_in(monkeypatch, "sentence_transformers.base.evaluation", BaseEvaluator=evaluator)
+    model = SimpleNamespace(weight=0.9)
+
+    seen: dict[str, float] = {}
+    module = SimpleNamespace(weight=0.1, log_dict=seen.update)
+    callback = training.lightning(ranker)
+    trainer = SimpleNamespace(sanity_checking=True, global_step=0, is_global_zero=True)
+    callback.on_validation_epoch_end(trainer, module)
+    assert seen == {}
+    trainer = SimpleNamespace(sanity_checking=False, global_step=5, is_global_zero=False)
+    callback.on_validation_epoch_end(trainer, module)
+    assert seen == {"RR": 0.75, "Success@1": 0.5}
+    assert not (tmp_path / "dl19").exists()  # another process writes the run
+
+    state = SimpleNamespace(global_step=7, is_world_process_zero=True, epoch=1.0, log_history=[])
+    metrics = {"eval_loss": 0.5}
+    training.hugging_face(ranker).on_evaluate(None, state, None, metrics=metrics, model=model)
+    assert metrics == {"eval_loss": 0.5, "eval_RR": 1.0, "eval_Success@1": 1.0}
+    assert state.log_history == [{"step": 7, "epoch": 1.0, "eval_RR": 1.0, "eval_Success@1": 1.0}]
+
+    assert training.sentence_transformers(ranker)(model, None, -1, -1)["RR"] == 1.0
+    assert list(logged(tmp_path)) == ["ours", "ours-7"]
