@@ -81,7 +81,7 @@ def test_by_hand_with_the_functions_own_cutoff() -> None:
     means = Warehouse.score(qrels, run, "gap gap@3 gap@2 gap(add=True)").means()
     # two documents above a; with @3 the cutoff is added; the first two documents hold nothing relevant
     assert means == {"gap": 2.0, "gap@3": 5.0, "gap@2": None, "gap(add=True)": 3.0}
-    listed = {row[0]: row[-1] for row in metric_catalogue.metrics().fetchall()}
+    listed = {row[0]: row[-2] for row in metric_catalogue.metrics().fetchall()}
     assert listed[next(name for name in listed if name.startswith("gap"))] == "Python"
     assert "computes the values" in Warehouse.sql("gap")
 
