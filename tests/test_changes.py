@@ -33,7 +33,7 @@ PLANTED = {
 }
 CHECKS = " union all ".join(
     f"({render(f'checks/stored_{what}')})"
-    for what in ("checksums", "contents", "orphans", "totals")
+    for what in ("checksums", "contents", "orphans", "predictions", "totals")
 )
 # In the quick run, each column by whose number this divides.
 STRIDE = 16
@@ -63,6 +63,10 @@ def everything(wh: Warehouse) -> None:
     wh.ingest_run("tiny", {"q1": {"1": 1.0, "2": 0.5}}, name="numbered")
     wh.ingest_run("tiny", {"q1": {"b": 1.0}}, name="gone")
     wh.forget("tiny", "gone", reason="why not")
+    for name in ("first.run", "second.run"):
+        lying = wh.path.with_name(name)
+        lying.write_text(f"q Q0 a 1 2 {name}\nq Q0 b 2 1 {name}\n")
+        wh.ingest_run("sides", lying, where_it_lies=True)
     wh.evaluate("tiny", metrics="AP RR", slices="each = query_id")
     wh.curve("tiny", "ROC", store=True)
     wh.fuse("tiny", ["one", "two"], "wsum", name="both", tune="AP", train_queries=["q1"])

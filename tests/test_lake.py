@@ -244,6 +244,16 @@ def test_files_on_an_object_store(tmp_path: Path, bucket: str) -> None:
     assert rows(wh, "select run, source from runs") == [("bm25", f"{bucket}/runs/bm25.run")]
     with expect_refusal(f"{bucket}/runs/no.run: no such file", InputError):
         wh.ingest_run("d", f"{bucket}/runs/no.run")
+    wh.ingest_run("d", f"{bucket}/runs/bm25.run", name="lying", where_it_lies=True)
+    wh.evaluate("d", metrics="AP")
+    first, other = (
+        wh.explain("d", run, "q1", "AP").relation.fetchall() for run in ("bm25", "lying")
+    )
+    assert first == other != []
+    with store.open_output_stream(f"{path}/bm25.run") as out:
+        out.write(b"q1 Q0 b 1 2 t\n")
+    with expect_refusal(f"{bucket}/runs/bm25.run: has other content", InputError):
+        wh.explain("d", "lying", "q1", "AP")
 
 
 PROJECT = """

@@ -68,39 +68,36 @@ def test_values_are_those_of_each_by_itself() -> None:
     assert bits(together) == bits(alone)
 
 
-def test_what_reads_the_same_groups_is_one_pass() -> None:
-    """Another relevance is another table; the longer key of AP is another grouping."""
-    found = passes(of("RR AP IPrec@0.5 nDCG Success@1 RR(rel=2) Success(rel=2)@1"))
+def test_what_reads_the_same_table_is_one_pass() -> None:
+    """Another relevance is another table; what AP groups by besides is one number for each query."""
+    found = passes(of("RR AP IPrec@0.5 nDCG Success@1 RR(rel=2) Success(rel=2)@1 P@5 R@5"))
     assert [[value.number for value in one.values] for one in found] == [
-        [0, 2, 4],
-        [1],
+        [0, 1, 2, 4, 7, 8],
         [3],
         [5, 6],
     ]
-    assert [one.is_query for one in found] == [False, False, True, False]
-    assert " ".join(found[0].source.split()) == "from hits_rel_1 group by run_id, query_id"
-
-
-def test_what_counts_in_the_same_groups_is_one_pass() -> None:
-    found = passes(
-        of("P@5 R@10 P@10 Rprec SetR P(rel=2)@5 Rprec(multiple=0.4) P(aggregate=pooled)@5")
+    assert [one.is_query for one in found] == [False, True, False]
+    assert (
+        " ".join(found[0].source.split())
+        == "from hits_rel_1 group by run_id, query_id, num_rel, num_ret"
     )
-    assert [[value.number for value in one.values] for one in found] == [
-        [0, 2],
-        [1, 4],
-        [3, 6],
-        [5],
-        [7],
+
+
+def test_columns_of_a_pass() -> None:
+    """What two metrics count is counted once; a depth that is put together again is a pass by itself."""
+    found = passes(of("P@5 R@5 Rprec Rprec(multiple=0.4) P(aggregate=pooled)@5"))
+    assert [[value.number for value in one.values] for one in found] == [[0, 1], [2, 3], [4]]
+    counted = ["count(*) filter (where is_rel and within(rank, 5))"]
+    assert found[0].columns == {"column_0": ["num_rel"], "column_1": ["5"], "column_2": counted}
+    assert [value.sql for value in found[0].values] == [
+        "ratio(column_2, column_1)",
+        "ratio(column_2, column_0)",
     ]
-    precision, recall, at_depth = found[:3]
-    assert precision.columns == {
-        "num_rel": ["num_rel"],
-        "num_seen": ["5", "10"],
-        "found": [f"count(*) filter (where is_rel and within(rank, {k}))" for k in (5, 10)],
-    }
-    assert len(recall.columns["found"]) == 2
-    assert (at_depth.again, recall.again) == (True, False)
-    assert [one.is_query for one in found] == [False, False, False, False, True]
+    assert [(one.again, one.is_query) for one in found] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
 
 
 def step(
@@ -115,25 +112,26 @@ def step(
     )
 
 
-def test_only_what_has_the_same_shape_is_one_pass() -> None:
-    again = " group by run_id, query_id"
-    unlike = [
-        step(),
-        step(source="u"),
+def test_names_of_columns_differ_within_a_pass() -> None:
+    """By hand: a name is that of its own metric, a function of that name stays a function."""
+    given = [
         step(value="m / (n + 1)"),
-        step(columns="n, 1 as extra, count(*) as m"),
-        step(value="sum(m) / sum(n)"),
-        step(value="sum(m) / sum(n)", end=again),
+        step(columns="n, max(x) as m", value="n(m) - m / n"),
+        step(columns="n, list_sum([1, coalesce(max(x), 0)]) as m", value="m"),
+        step(source="u"),
+        step(value="sum(m) / sum(n)", end=" group by run_id, query_id"),
     ]
-    given = [(number, 0.0, query) for number, query in enumerate(unlike)]
-    assert [len(one.values) for one in passes(given)] == [1] * len(unlike)
-    twice = passes([*given, *((number + 10, 0.0, query) for number, _, query in given)])
-    assert [[value.number for value in one.values] for one in twice] == [
-        [number, number + 10] for number in range(len(unlike))
+    found = passes([(number, 0.0, query) for number, query in enumerate(given)])
+    assert [[value.number for value in one.values] for one in found] == [[0, 1, 2], [3], [4]]
+    assert [value.sql for value in found[0].values] == [
+        "column_1 / (column_0 + 1)",
+        "n(column_2) - column_2 / column_0",
+        "column_3",
     ]
-    assert [len(one.values) for one in passes([(0, 0.0, step()), (1, None, step())])] == [1, 1]
-    brackets = passes([(0, 0.0, step(columns="n, list_sum([1, coalesce(max(x), 0)]) as m"))])
-    assert brackets[0].columns == {"n": ["n"], "m": ["list_sum([1, coalesce(max(x), 0)])"]}
+    assert found[0].columns["column_3"] == ["list_sum([1, coalesce(max(x), 0)])"]
+    assert found[2].again
+    undefined = passes([(0, 0.0, step()), (1, None, step())])
+    assert [[value.undefined for value in one.values] for one in undefined] == [[0.0, None]]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +152,7 @@ def test_only_what_has_the_same_shape_is_one_pass() -> None:
         step(columns="*, 1 as m"),
         step(columns="n, 1 as metric_number, 2 as m"),
         step(columns="n, 1 as m, 2 as m"),
+        step(columns="n, max(x) as m, m - 1 as o"),
         step().replace("from s", "from other"),
         "select run_id, query_id, 1 as value from t",
         "select run_id, query_id, value from t group by run_id, query_id",

@@ -95,8 +95,8 @@ def test_names_of_temporary_tables(made: Path) -> None:
     )
     names = set(re.findall(r"temp (?:table|view) (\w+)", text))
     assert names & set(columns(made)) == {
-        "evaluation", "hit", "hit_set", "judgment", "prediction", "qrels_judge", "query_score",
-        "ranking", "run_scores", "score", "slice", "slice_member",
+        "evaluation", "hit", "hit_set", "judgment", "prediction", "prediction_file", "qrels_judge",
+        "query_score", "ranking", "run_scores", "score", "slice", "slice_member",
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
@@ -97,7 +98,10 @@ def test_what_is_refused() -> None:
 
 
 class Counting:
-    """A connection that counts the statements that it executes, each of a text with several."""
+    """A connection that counts the statements that it executes, each of a text with several.
+
+    DuckDB looks for the objects that a statement reads beside the call: they are passed on.
+    """
 
     def __init__(self, con: Any) -> None:
         self._con = con
@@ -106,7 +110,10 @@ class Counting:
     def execute(self, query: Any, parameters: Any = None) -> Any:
         several = self._con.extract_statements(query) if isinstance(query, str) else [query]
         self.count += len(several)
-        return self._con.execute(query, parameters)
+        frame = inspect.currentframe()
+        caller = {} if frame is None or frame.f_back is None else frame.f_back.f_globals
+        names = {"con": self._con, "query": query, "parameters": parameters}
+        return eval("con.execute(query, parameters)", {**caller, **names})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._con, name)
@@ -122,9 +129,10 @@ def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(database, "scratch", scratch)
     Warehouse.score(QRELS, RUNS["all queries judged"], METRICS)
-    assert made[0].count <= 64
+    one_shot = made[0].count
     with Warehouse.scorer(QRELS, METRICS) as scorer:
-        scorer(RUNS["all queries judged"])
-        before = made[1].count
-        scorer(RUNS["all queries judged"])
-    assert made[1].count - before <= 38
+        for _ in range(6):
+            before = made[1].count
+            scorer(RUNS["all queries judged"])
+    assert one_shot <= 62
+    assert made[1].count - before <= 31

@@ -293,6 +293,7 @@ class Warehouse:
         normalise: str | None = None,
         where: str | None = None,
         replace: bool = False,
+        where_it_lies: bool = False,
     ) -> Loaded:
         """Load a run; sources are those of `ingest_qrels`.
 
@@ -300,7 +301,9 @@ class Warehouse:
         documents and scores, or a ranked list of documents alone. `run_at` is when the
         experiment was run (default: now); without a zone it is UTC. Raises InputError for bad
         content, and ConflictError if the name is taken by other content; `replace` loads a new
-        version of the run, also if only its system, tags or time differ.
+        version of the run, also if only its system, tags or time differ. With `where_it_lies`, the
+        predictions stay in their file, whose hash is kept: hits and values are stored, and what needs
+        whole lists later reads the file again. Raises UsageError if the source is not one file.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -313,7 +316,7 @@ class Warehouse:
         from warehouse.ingest import stage_run
         from warehouse.ingest.runs import check_options, given
 
-        options = given(name, name_from, system, tags, run_at, lower_is_better)
+        options = given(name, name_from, system, tags, run_at, lower_is_better, where_it_lies)
         check_options(options)
         return self._load(
             dataset, source,
@@ -338,6 +341,7 @@ class Warehouse:
         normalise: str | None = None,
         where: str | None = None,
         replace: bool = False,
+        where_it_lies: bool = False,
         on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
     ) -> list[Loaded | WarehouseError]:
         """Load many runs, in batches of one transaction each; faster than one by one.
@@ -358,7 +362,7 @@ class Warehouse:
         from warehouse.ingest.runs import check_options, given
         from warehouse.readers import batches
 
-        options = given(None, name_from, system, tags, run_at, lower_is_better)
+        options = given(None, name_from, system, tags, run_at, lower_is_better, where_it_lies)
         check_options(options)
         name = self._to_load(dataset, sources)
         return load_runs(
@@ -2122,7 +2126,8 @@ class Warehouse:
             found = sql_query.query(con, check_text("sql", sql), given, timeout)
             words = [] if len(found) else meant_metrics.words(sql, given)
             meant = meant_metrics.told(con, words) if words else ""
-            return Result(found, [meant] if meant else [])
+            left_out = sql_query.left_out(con, sql)
+            return Result(found, [note for note in (meant, left_out) if note])
 
     def stream(
         self,

@@ -23,7 +23,7 @@ from warehouse.errors import (
     seconds,
 )
 from warehouse.sql_text.quoting import literal
-from warehouse.store.database import Resources, find_views, keep
+from warehouse.store.database import ALIAS, Resources, find_views, keep
 from warehouse.store.engine_errors import is_damaged
 
 TIMEOUT = 60.0
@@ -47,6 +47,8 @@ _NO_COLUMN = re.compile(
     r"(?: not found| does not exist| in .+ not found|$)",
     re.MULTILINE,
 )
+# What has ranked lists.
+_LISTS = re.compile(r"\b(rankings|prediction)\b", re.IGNORECASE)
 _SOURCE = re.compile(r"\b(?:from|join)\s+(?:\w+\.)*(\w+)", re.IGNORECASE)
 
 
@@ -156,6 +158,25 @@ def write_parquet(
             return int(con.execute(f"copy (\n{text}\n) {to}", params).fetchall()[0][0])
         except duckdb.ParserException:
             return int(con.execute(f"copy ({inside}) {to}", params).fetchall()[0][0])
+
+
+def reads_lists(sql: str) -> bool:
+    """Whether a statement names a relation of ranked lists."""
+    return _LISTS.search(sql) is not None
+
+
+def left_out(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Say which runs a statement over ranked lists lacks; else return an empty text."""
+    if not reads_lists(sql):
+        return ""
+    rows = con.execute(
+        f"select distinct run.name from {ALIAS}.store.prediction_file "
+        f"join {ALIAS}.store.run using (run_id) order by run.name"
+    ).fetchall()
+    if not rows:
+        return ""
+    names = listing([str(name) for (name,) in rows], 4)
+    return f"the predictions of {names} stay in their files: SQL does not find them"
 
 
 def has_more(

@@ -32,8 +32,10 @@ _ROWS = "metric_rows"
 _POOLED = "pooled_score"
 # The most that one statement computes: values, which bounds its memory, and metrics, since the time
 # that DuckDB needs to plan a statement grows faster than their number. What an aggregate of a query
-# keeps is never spilled, so that each value needs some of the memory that there may be.
+# keeps is never spilled, so that each value needs some of the memory that there may be; so many always
+# fit.
 _VALUES = 4_000_000
+_FEW = 10_000
 _METRICS = 100
 _BYTES = 512
 _NAME = re.compile(r"\w+")
@@ -48,17 +50,21 @@ def compute(
     part: str | None = None,
     ready: frozenset[int] = frozenset(),
     kept: frozenset[str] = frozenset(),
+    num_rankings: int | None = None,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
     If only a `part` of a slice is in scope, the values are those of the part. For the metrics in
-    `ready`, the values of the queries are there already, and so are the tables in `kept`.
+    `ready`, the values of the queries are there already, and so are the tables in `kept`. Where every
+    metric is pending, `num_rankings` may say for how many rankings at most.
 
     Only what is pending is computed, and only the relations that it reads are made.
     """
-    rows = con.execute("select distinct metric_number from pending").fetchall()
-    numbers = {row[0] for row in rows}
+    numbers = set(range(len(work.queries)))
+    if num_rankings is None:
+        rows = con.execute("select distinct metric_number from pending").fetchall()
+        numbers = {row[0] for row in rows}
     pending = [(n, m) for n, m in enumerate(work.queries) if n in numbers]
     missing = [(n, m) for n, m in pending if n not in ready]
     needed = {table for _, metric in missing for table in work.below(metric)}
@@ -82,7 +88,7 @@ def compute(
             if query != work.queries[alike[0][1]]:
                 made.append(("table", table))
             found += [(number, metric, query) for number, metric in alike]
-        for batch in _batches(con, found):
+        for batch in _batches(con, found, num_rankings):
             _keep(con, work, batch, part)
             for _, metric, _ in batch:
                 if on_metric is not None:
@@ -194,14 +200,18 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, alike: Sequence[Metric], t
     return f"from {ident(table)}"
 
 
-def _batches(con: duckdb.DuckDBPyConnection, found: Sequence[_Rows]) -> Iterator[list[_Rows]]:
+def _batches(
+    con: duckdb.DuckDBPyConnection, found: Sequence[_Rows], num_rankings: int | None = None
+) -> Iterator[list[_Rows]]:
     """Divide metrics into batches whose values one statement computes; each curve is its own batch."""
-    ((rankings, memory),) = con.execute(
-        "select (select count(*) from scope_run) * count(distinct query_id), "
-        "try(parse_formatted_bytes(current_setting('memory_limit'))) from scope_judgment"
-    ).fetchall()
-    values = _VALUES if memory is None else min(_VALUES, memory // _BYTES)  # None: no limit
-    size = min(_METRICS, max(1, values // max(rankings, 1)))
+    size = _METRICS
+    if num_rankings is None or num_rankings * len(found) > _FEW:
+        ((rankings, memory),) = con.execute(
+            "select (select count(*) from scope_run) * count(distinct query_id), "
+            "try(parse_formatted_bytes(current_setting('memory_limit'))) from scope_judgment"
+        ).fetchall()
+        values = _VALUES if memory is None else min(_VALUES, memory // _BYTES)  # None: no limit
+        size = min(_METRICS, max(1, values // max(rankings, 1)))
     metrics = [rows for rows in found if rows[1].definition.kind == "metric"]
     for first in range(0, len(metrics), size):
         yield metrics[first : first + size]
@@ -216,8 +226,12 @@ def _keep(
         ((number, _, query),) = batch
         con.execute(render("statements/curve_points", curve=query, number=number))
         return
-    found = passes((n, work.protocol.undefined_of(metric), query) for n, metric, query in batch)
-    con.execute(render("statements/query_scores", passes=found, part=part))
+    each = tuple((n, work.protocol.undefined_of(metric), query) for n, metric, query in batch)
+    if (each, part) not in work.statements:  # a scorer computes the same again
+        work.statements[each, part] = render(
+            "statements/query_scores", passes=passes(each), part=part
+        )
+    con.execute(work.statements[each, part])
     for number, metric, query in batch:
         if metric.aggregate == "pooled":
             con.execute(render("statements/pooled_scores", metric=f"({query})", number=number))

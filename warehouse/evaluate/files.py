@@ -186,7 +186,7 @@ def score_runs(
             turned = how.lower_is_better or batch.runs[0].ranked_by == "rank"
             if turned and batch.runs[0].ranked_by == "score":
                 walk_staged(con, ranks=False, lowest_first=True)
-            is_kept = kept is not None and kept.tables is not None and not _has_new_queries(con)
+            is_kept = kept is not None and kept.tables is not None
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
                 first=batch.first, rows=sum(run.rows for run in batch.runs),
@@ -196,7 +196,10 @@ def score_runs(
                 check_answered(run.source, count, truth)
             if kept is not None and not is_kept:
                 kept.tables = engine.keep(con, work)
-            engine.compute(con, work, kept=(kept and kept.tables) or frozenset())
+            engine.compute(
+                con, work, kept=(kept and kept.tables) or frozenset(),
+                num_rankings=sum(count.num_judged for count in counts),
+            )  # fmt: skip
             scored = tuple(
                 ScoredRun(run, count.num_answered, count.num_unjudged_queries, count.num_hits)
                 for run, count in zip(batch.runs, counts, strict=True)
@@ -244,7 +247,7 @@ def put_in_scope(
         con.execute(f"create or replace temp table {truth.rows} as\n{expanded}")
     if not is_kept:
         num_rows = None if truth.queries is not None else truth.qrels.rows + rows
-        scope.read_qrels(truth.qrels, truth.rows, num_rows)
+        scope.read_qrels(truth.qrels, truth.rows, num_rows, more=kept is not None)
     numbering = (*runs, first, together, lower_is_better)
     again = kept is not None and kept.numbering == numbering
     scope.read_runs(
@@ -260,12 +263,6 @@ def put_in_scope(
     if kept is not None:
         kept.numbering = numbering
     return [Counts(*row) for row in con.execute(render("statements/score_counts")).fetchall()]
-
-
-def _has_new_queries(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the staged runs have queries that the type of query ids does not know."""
-    sql = "select 1 from staged_ranking where try_cast(query_id as query_key) is null limit 1"
-    return bool(con.execute(sql).fetchall())
 
 
 def make_pending(con: duckdb.DuckDBPyConnection, work: Plan) -> None:

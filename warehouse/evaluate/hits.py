@@ -7,6 +7,7 @@ import duckdb
 from warehouse.evaluate.plan import matched_sql
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers.checks import STEPS
+from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
 
 # The warning about runs without hits.
@@ -64,10 +65,10 @@ def out_of_order(con: duckdb.DuckDBPyConnection, protocol: Protocol) -> set[int]
     """
     rises = ["score"] if protocol.score_precision == "single" else ["score", "near"]
     none_is = (
-        "select count(*) < $limit and count(*) filter (where step in $rises) = 0 "
+        f"select count(*) < {literal(STEPS)} and count(*) filter (where step in {literal(rises)}) = 0 "
         "and (select bool_and(is_together) from list_place) from list_step"
     )
-    if _holds(con, none_is, limit=STEPS, rises=rises):
+    if _holds(con, none_is):
         return set()
     rows = con.execute(render("statements/out_of_order"), {"limit": STEPS, "rises": rises})
     return {int(row[0]) for row in rows.fetchall()}

@@ -83,7 +83,8 @@ class Plan:
     """The tables to make, in order, and the metric queries that read them.
 
     `spare` has, by table, the columns that can be left out if nothing names them. `sliced` plans
-    read the parts of a slice of the documents, one at a time.
+    read the parts of a slice of the documents, one at a time. `statements` keeps those that the engine
+    has made.
     """
 
     protocol: Protocol
@@ -92,6 +93,7 @@ class Plan:
     spare: dict[str, tuple[str, ...]] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
+    statements: dict[object, str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _hits(self) -> str:

@@ -58,16 +58,18 @@ class Scorer:
         """Score a run: a path, a dict, a data frame, an Arrow table or a DuckDB relation."""
         self._check()
         con, asked, truth = self._con, self._asked, self._truth
-        con.execute(f"drop table if exists temp.{self._table}")
         self._calls += 1
+        con.execute(f"set variable scored_call = {self._calls}")
         try:
             (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
+            database.keep(con, self._sql)
         except BaseException:
             self._kept.forget()
+            con.execute(f"drop table if exists temp.{database.RESULT}")
             raise
-        relation = database.keep(con, self._sql, name=self._table)
+        values = con.sql(render("analyses/scored_last", call=self._calls))
         return Scores(
-            relation, tuple(asked.requested), truth.qrels, scored.num_judged, scored.runs,
+            values, tuple(asked.requested), truth.qrels, scored.num_judged, scored.runs,
             lines=tuple(asked.lines),
         )  # fmt: skip
 
@@ -89,11 +91,6 @@ class Scorer:
     ) -> None:
         """Close it."""
         self.close()
-
-    @property
-    def _table(self) -> str:
-        """The table of the last call's values. Its name changes, so that no old relation reads it."""
-        return f"scored_{self._calls}"
 
     def _check(self) -> None:
         if not self._is_open:

@@ -61,7 +61,7 @@ class Scores:
             raise UsageError("means: needs one run, but a list was given; use board")
         try:
             rows = self.relation.filter("query_id = 'all'").fetchall()
-        except (duckdb.CatalogException, duckdb.ConnectionException):
+        except (duckdb.CatalogException, duckdb.ConnectionException, duckdb.InvalidInputException):
             raise UsageError(
                 "the values are gone: the scorer has scored another run since, or is closed; take "
                 "them before that"

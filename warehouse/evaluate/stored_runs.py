@@ -17,6 +17,7 @@ from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
+from warehouse.readers.in_place import bring
 from warehouse.sql_text.templates import render
 from warehouse.store.database import ALIAS
 
@@ -262,11 +263,15 @@ class _Evaluation:
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
         """Write what is pending to the catalogue of evaluations."""
+        following = [str(m) for m in work.queries if work.follows_source(m)]
+        follows = work.protocol.ties == "input"
+        if following and not follows:  # the places in the source are in the hash
+            bring(self.con, self.scope.pending_runs())
         self.con.execute(
             render(
                 "statements/evaluations",
-                protocol_follows=work.protocol.ties == "input",
-                following=[str(m) for m in work.queries if work.follows_source(m)],
+                protocol_follows=follows,
+                following=following,
                 ordering=work.protocol.ordering,
                 assessed=requirements.assessed(work),
             ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from warehouse.metrics import protocols
 from warehouse.metrics.curves import known_curve
 from warehouse.metrics.notation import Metric, known_metric
 from warehouse.metrics.protocols import Protocol
+from warehouse.readers import in_place
 from warehouse.readers.files import open_file
 from warehouse.sql_text import templates
 from warehouse.sql_text.templates import render
@@ -36,6 +37,7 @@ GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
 ELSEWHERE = "of runs that are elsewhere: this file was made from a lake"
 IMPORTED = "computed by another program"
+FILE_GONE = "of runs whose file is gone, or has changed"
 OTHERWISE = "of a slice that has other members now, or that can no longer be made"
 # The long tables, each with the id by which its rows are ordered, and how many rows are checked at
 # a time: memory is bounded.
@@ -124,6 +126,11 @@ def verify(
     check_at_least(1, sample=sample)
     if sample is not None and sample < len(fitting):
         fitting = random.Random(seed).sample(fitting, sample)
+    read = None if sample is None else {one.run_id for one in fitting}
+    lost = set(_lost_files(con, wrong, read))
+    if lost:
+        skipped[FILE_GONE] = sum(one.run_id in lost for one in fitting)
+        fitting = [one for one in fitting if one.run_id not in lost]
     con.execute(render("statements/shadow", file=database.ALIAS))
     for group in _by(fitting, lambda one: one.group).values():
         _compute(con, group, on_group)
@@ -163,7 +170,7 @@ def problems(
     """
     checks = [name for name in templates.names_in("checks") if name.startswith("stored_")]
     if is_collected:
-        checks.remove("stored_contents")
+        checks = [name for name in checks if name not in ("stored_contents", "stored_predictions")]
     sql = "\nunion all\n".join(f"(\n{render(f'checks/{name}')}\n)" for name in checks)
     keep(con, sql, name="problems")
     found = "temp.main.problems"
@@ -178,6 +185,25 @@ def problems(
     sums = f"select relation, problem, sum(num_rows)::bigint as num_rows from {found} group by all"
     keep(con, f"{sums} order by relation, problem", name="summed")
     return "temp.main.summed"
+
+
+def _lost_files(
+    con: duckdb.DuckDBPyConnection, wrong: str, run_ids: Collection[int] | None
+) -> Iterator[int]:
+    """Check the files in which predictions stay, of some runs or of all; yield the runs without theirs.
+
+    Adds what is wrong to the table `wrong`.
+    """
+    for file in in_place.files_of(con, None if run_ids is None else sorted(run_ids)):
+        try:
+            in_place.bring(con, [file.run_id])
+        except InputError as error:
+            told = {"told": str(error)}
+            con.execute(f"insert into {wrong} values ('prediction_file', $told, 1)", told)
+            yield file.run_id
+        else:
+            found = render("checks/stored_predictions", run_ids=[file.run_id])
+            con.execute(f"insert into {wrong}\n{found}")
 
 
 def _changed_files(con: duckdb.DuckDBPyConnection) -> Iterator[str]:

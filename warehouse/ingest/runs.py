@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,12 +27,15 @@ from warehouse.errors import (
 )
 from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
+from warehouse.readers import in_place
 from warehouse.readers.batches import Batch
 from warehouse.readers.files import default_name
 from warehouse.readers.kinds import RUN_NUMBER
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, schema
 
+# The tables of predictions, by whether all ids of documents are whole numbers.
+_STORED = ("prediction_by_text", "prediction_by_number")
 # How far the clocks or dates of two places may differ.
 _AHEAD = dt.timedelta(days=1)
 
@@ -45,7 +49,8 @@ class RunOptions:
     given here, so that a missing value clears the stored one. `rename` says how to give the run
     another name, if not by its option, or is None if it keeps its name. With `leave_forgotten`, the
     content of a forgotten run is not loaded again. `gone` has the runs whose files are gone: of
-    those, one with the same content gets the new name.
+    those, one with the same content gets the new name. With `where_it_lies`, the predictions stay in
+    their file.
     """
 
     name: str | None = None
@@ -58,6 +63,7 @@ class RunOptions:
     rename: str | None = ""
     leave_forgotten: bool = False
     gone: frozenset[str] = frozenset()
+    where_it_lies: bool = False
 
 
 def stage_run(
@@ -132,6 +138,7 @@ def given(
     tags: Mapping[str, str] | None,
     run_at: dt.datetime | None,
     lower_is_better: bool,
+    where_it_lies: bool = False,
 ) -> RunOptions:
     """Return a description given by the user; its time takes precedence, and without a zone is UTC."""
     exact = frozenset(() if run_at is None else ("time",))
@@ -140,7 +147,10 @@ def given(
     name = None if name is None else steps.check_name("run", name)
     if not isinstance(tags or {}, Mapping):
         raise UsageError(f"tags is a dict, not {tags!r}")
-    return RunOptions(name, name_from, system, tags or {}, run_at, lower_is_better, exact)
+    return RunOptions(
+        name, name_from, system, tags or {}, run_at, lower_is_better, exact,
+        where_it_lies=where_it_lies,
+    )  # fmt: skip
 
 
 def load_staged(
@@ -184,7 +194,8 @@ def load_staged(
     hashes = [content.content_hash for content, _ in contents]
     known = Known.read(connection, dataset_id, names, hashes)
     done: list[steps.Loaded | WarehouseError] = []
-    stored: dict[bool, list[int | None]] = {False: [], True: []}
+    stored: dict[str, list[int | None]] = {table: [] for table in (*_STORED, in_place.TABLE)}
+    lying: list[dict[str, Any]] = []
     for number, (staged, said, name, (content, is_numbered), queries) in enumerate(
         zip(batch.runs, options, names, contents, overlap, strict=True)
     ):
@@ -192,21 +203,31 @@ def load_staged(
             ids.append(None)
         try:
             _check_namesake(name, staged.source, named)
-            is_reordered = partial(_is_reordered, con, run_number["run_number"], number)
-            loaded = _describe(known, staged, name, content, dataset, said, replace, is_reordered)
+            place = in_place.place_of(staged) if said.where_it_lies else None
+            otherwise = partial(
+                _put_otherwise, con, run_number["run_number"], number, staged, place, lying
+            )
+            loaded = _describe(known, staged, name, content, dataset, said, replace, otherwise)
         except WarehouseError as error:
             done.append(error)
             continue
         if loaded.status in ("loaded", "replaced"):
-            stored[is_numbered][-1] = loaded.id
+            table = _STORED[is_numbered] if place is None else in_place.TABLE
+            stored[table][-1] = loaded.id
+            if place is not None:
+                columns = json.dumps(dict(staged.columns), sort_keys=True)
+                lying.append({"run_id": loaded.id, "place": place, "columns": columns})
             warnings = (*loaded.warnings, *_query_warnings(dataset, *queries))
             loaded = dataclasses.replace(loaded, warnings=warnings)
         done.append(loaded)
     known.write()
-    for numbered, ids in stored.items():
+    if lying:
+        connection.execute(schema.prediction_file.insert().values(lying))
+    for table, ids in stored.items():
         if any(id is not None for id in ids):
-            sql = render("ingest/predictions", numbered=numbered, **run_number)
-            con.execute(sql, {"run_ids": ids})
+            if table in _STORED:
+                sql = render("ingest/predictions", table=table, **run_number)
+                con.execute(sql, {"run_ids": ids})
             con.execute(render("ingest/rankings", **run_number), {"run_ids": ids})
     return done
 
@@ -241,11 +262,11 @@ def _describe(
     dataset: str,
     options: RunOptions,
     replace: bool,
-    is_reordered: Callable[[int], bool],
+    put_otherwise: Callable[[int], str],
 ) -> steps.Loaded:
     """Describe a run and add it to the known runs, unless it is there already.
 
-    `is_reordered` tells whether its equal scores stand otherwise than in the stored run of a number.
+    `put_otherwise` names what of its predictions is otherwise in the stored run of a number.
     Raises ConflictError if the name has other content.
     """
     renamed = known.rename(options.gone, name, content.content_hash)
@@ -253,7 +274,7 @@ def _describe(
     warnings = list(staged.warnings)
     if current is not None and current["content_hash"] == content.content_hash:
         run_id = current["run_id"]
-        differs = _stored_otherwise(current, known.tags(run_id), options, is_reordered(run_id))
+        differs = _stored_otherwise(current, known.tags(run_id), options, put_otherwise(run_id))
         if not (replace and differs):
             if differs:
                 warnings.append(
@@ -328,19 +349,36 @@ def _run_name(staged: readers.Staged, options: RunOptions) -> str:
     return default_name(staged.source)
 
 
-def _is_reordered(
-    con: duckdb.DuckDBPyConnection, run_number: str, number: int, run_id: int
-) -> bool:
-    """Whether a staged run has equal scores in another order than a stored one with its content.
+def _put_otherwise(
+    con: duckdb.DuckDBPyConnection,
+    run_number: str,
+    number: int,
+    staged: readers.Staged,
+    place: str | None,
+    lying: Sequence[Mapping[str, Any]],
+    run_id: int,
+) -> str:
+    """Name what of the predictions of a staged run is otherwise in a stored one with its content.
 
-    The content has no order, but under some protocols equal scores stand as in the source.
+    They may stay in another file than this one; `lying` has the files that are not stored yet. The
+    content has no order, but under some protocols equal scores stand as in the source.
     """
+    files = in_place.files_of(con, [run_id])
+    places = [file.place for file in files] + [
+        row["place"] for row in lying if row["run_id"] == run_id
+    ]
+    if place is not None and place not in places:
+        return "place of its predictions"
+    if files and files[0].sha256 == staged.source_sha256:
+        return ""
+    in_place.bring(con, [run_id])
     sql = render("checks/ties_reordered", run_number=run_number)
-    return bool(con.execute(sql, {"number": number, "run_id": run_id}).fetchall())
+    is_reordered = con.execute(sql, {"number": number, "run_id": run_id}).fetchall()
+    return "order of equal scores" if is_reordered else ""
 
 
 def _stored_otherwise(
-    current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions, is_reordered: bool
+    current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions, put: str
 ) -> str:
     """Name what is given now but stored differently, as the system; empty if nothing is."""
     exact = options.exact
@@ -349,7 +387,7 @@ def _stored_otherwise(
         and options.system != current["system"],
         "time": "time" in exact and options.run_at != current["run_at"],
         "set of tags": (options.tags or "tags" in exact) and dict(options.tags) != tags,
-        "order of equal scores": is_reordered,
+        put: bool(put),
     }
     return " and ".join(name for name, is_other in differs.items() if is_other)
 

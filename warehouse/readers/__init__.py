@@ -114,7 +114,9 @@ def stage(
                 _normalise(con, staged, normalise)
             if wanted == "training":
                 checks.add_untrained(con)
-        return replace(staged, normalise=normalise, relevance=relevance, where=where)
+        return replace(
+            staged, normalise=normalise, relevance=relevance, where=where, columns=mapping
+        )
     except BaseException as error:
         with staging.suppress_errors():
             clear(con)

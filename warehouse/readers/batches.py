@@ -219,6 +219,7 @@ def _stage_together(
             ranked_by=reading.ranked_by,
             tag=reading.tag,
             warnings=tuple(warnings.get(number, ())),
+            columns=mapping,
         )
         for number, (file, reading) in enumerate(zip(files, readings, strict=True))
     )

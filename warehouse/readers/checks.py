@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.errors import InputError, counted, option
 from warehouse.readers.kinds import KEYS, RUN_NUMBER, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
-from warehouse.readers.staging import render, row_count, run, types_of
+from warehouse.readers.staging import render, run, types_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -113,8 +113,8 @@ def _pieces(
 
 def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[int, int]]) -> bool:
     """Whether two staged rows, of one piece if there are pieces, have the same key."""
-    if not pieces:
-        return bool(run(con, "checks/key_twice", key=key, pieces=[None], rows=row_count(con)))
+    if len(pieces) <= 1:
+        return bool(run(con, "checks/key_twice", key=key, pieces=[None], rows=None))
     for start in range(0, len(pieces), _PIECES):
         some = pieces[start : start + _PIECES]
         rows = sum(last - first + 1 for first, last in some)
@@ -304,11 +304,12 @@ def walk(
     ((first, last, num_lists, threads),) = con.execute(f"select {extent} from {lists}").fetchall()
     if not num_lists:
         return
+    is_part = stretch is not None
     first, last = stretch or (first, last)
     size = max(_WALK, (last - first) // threads + 1)
-    stretches = [(first, last)]
+    stretches: list[tuple[int, int] | None] = [(first, last) if is_part else None]
     if last - first >= size:
-        stretches = _pieces(con, lists, size, (first, last))
+        stretches = [*_pieces(con, lists, size, (first, last))]
     run(
         con, "statements/list_steps", source=source, lists=lists, ranks=ranks, stretches=stretches,
         lowest_first=lowest_first,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from warehouse.errors import UsageError, nearest
@@ -86,7 +86,8 @@ class Staged:
     holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
     of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
     expression that made the document ids, `relevance` that which made the grades, `where` the condition
-    that chose the rows; `about` is what the header of a run says of it.
+    that chose the rows; `columns` are the names of a table's columns that were given, by ours; `about`
+    is what the header of a run says of it.
     """
 
     kind: Kind
@@ -100,6 +101,7 @@ class Staged:
     normalise: str | None = None
     relevance: str | None = None
     where: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
     about: Description | None = None
 
 

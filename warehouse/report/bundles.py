@@ -23,6 +23,7 @@ from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics, known_metric
+from warehouse.readers.in_place import bring
 from warehouse.readers.ir_metadata import SECTIONS
 from warehouse.readers.kinds import IDS
 from warehouse.report.file_replacement import new_version
@@ -136,12 +137,13 @@ def _write(
     for run in runs:
         run["file"] = f"data/runs/{run['number']:03}.parquet"
         data[run["file"]] = (
-            "select query_id, doc_id, score from store.prediction "
+            "select query_id, doc_id, score from prediction "
             f"where run_id = {run['run_id']} order by query_id, position"
         )
         described.append(_described(run, tags.get(run["run_id"], {})))
         text = _yaml(_ir_metadata(run, tags.get(run["run_id"], {}), dataset))
         _text(folder / f"ir_metadata/{run['number']:03}.yml", text)
+    bring(con, [run["run_id"] for run in runs])
     for path, sql in data.items():
         _copy(con, sql, folder / path, "(format parquet, compression zstd)")
     digests = {path: _sha256(folder / path) for path in data}

@@ -103,10 +103,11 @@ def answer(
     )  # fmt: skip
     found = run(work, write, timeout, spare)
     words = [] if found.rows else meant_metrics.words(work.sql, work.params)
-    if not words:
+    if not words and not sql_query.reads_lists(work.sql):
         return found
     with file.read() as con:
-        return replace(found, told=meant_metrics.told(con, words))
+        notes = found.told, meant_metrics.told(con, words), sql_query.left_out(con, work.sql)
+        return replace(found, told="; ".join(note for note in notes if note))
 
 
 def run(

@@ -82,6 +82,7 @@ _RUN: dict[str, type[sa.types.TypeEngine[Any]]] = {
 run = _table("run", **_RUN)
 forgotten_run = _table("forgotten_run", **_RUN, forgotten_at=_Time, reason=sa.String)
 run_tag = _table("run_tag", run_id=sa.Integer, key=sa.String, value=sa.String)
+prediction_file = _table("prediction_file", run_id=sa.Integer, place=sa.String, columns=sa.String)
 training = _table(
     "training",
     training_id=sa.Integer,

@@ -49,6 +49,7 @@ EXAMPLES = {
         "warehouse ingest run distances.csv -d films --name ann --lower-is-better "
         "--column query_id=user --column doc_id=item --column score=distance",
         "gzip -dc runs/bm25.run.gz | warehouse ingest run - -d dl19 --name bm25 --at 2026-09-01",
+        "warehouse ingest run runs/*.run.gz -d dl19 --where-it-lies",
     ),
     "ingest training": (
         "warehouse ingest training seen.csv -d films --column query_id=user --column doc_id=item",
@@ -331,6 +332,13 @@ def run(
     normalise: options.Normalise = None,
     where: options.Where = None,
     replace: options.Replace = False,
+    where_it_lies: Annotated[
+        bool,
+        typer.Option(
+            "--where-it-lies",
+            help="Leave the predictions in their files, which must stay as they are.",
+        ),
+    ] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -341,7 +349,8 @@ def run(
     A file that fails is reported and makes the exit code 2; the other files are still loaded. Two
     files of one call cannot be the same run. Loading the same content again does nothing
     ("unchanged"). Many files are read at once. ir_datasets:NAME in the place of a file is what a
-    public collection (extra ir) gives to rerank.
+    public collection (extra ir) gives to rerank. With --where-it-lies, hits and values are stored, and
+    a file is read again, after its hash is checked, for what needs whole lists.
     """
     from warehouse.warehouse import Warehouse
 
@@ -359,6 +368,7 @@ def run(
         "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
         "lower_is_better": lower_is_better, "format": format, "columns": columns,
         "normalise": normalise, "where": where, "replace": replace,
+        "where_it_lies": where_it_lies,
     }  # fmt: skip
     if name is not None:
         with Progress("loading", "file", 1, sizes(found)):

@@ -25,6 +25,7 @@ from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.requirements import ASSESSED
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics.notation import Metric
+from warehouse.readers.in_place import bring
 from warehouse.sql_text.templates import render
 from warehouse.store.file import Staging
 from warehouse.store.scratch_folders import scratch_folder
@@ -185,11 +186,13 @@ class Elsewhere(Ahead):
             "create or replace temp table listed as select unnest($ids::integer[]) as run_id",
             {"ids": listed},
         )
+        in_place = bring(con, listed)
         con.execute(
             render(
                 "statements/part_export",
                 key="query_id" if task.num_buckets else "run_id",
                 folder=task.folder,
+                in_place=in_place,
                 first=min(listed, default=0),
                 last=max(listed, default=-1),
             )

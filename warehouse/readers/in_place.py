@@ -1,0 +1,159 @@
+"""Predictions that stay in their files: read again when a statement needs them.
+
+The catalogue says where each file lies and how it was read, and has its hash. A file that is gone, or
+that has changed, is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warehouse.errors import InputError, UsageError, WarehouseError, command, option, url
+from warehouse.readers import Staged, clear, stage, staging
+from warehouse.readers.files import open_file
+from warehouse.sql_text.quoting import literal
+from warehouse.sql_text.templates import render
+from warehouse.store.scratch_folders import scratch_folder
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+# The temporary table of the predictions that were read again.
+TABLE = "prediction_in_place"
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """The file with the predictions of a stored run: where it lies, its hash, how it is read."""
+
+    run_id: int
+    dataset: str
+    run: str
+    place: str
+    sha256: str
+    format: str
+    columns: str
+    normalise: str | None
+    where: str | None
+
+    def refused(self, reason: str) -> InputError:
+        """Return the error for a file that does not have the predictions any more."""
+        return InputError(
+            f"{self.place}: {reason}, and the predictions of run {self.run} are in no other place: put "
+            "the file back as it was, or remove the run and load it again: "
+            f"{command(f'forget {shlex.quote(self.run)}', self.dataset)}"
+        )
+
+
+def place_of(staged: Staged) -> str:
+    """Return where the file of a staged run lies: its URL, or its absolute path.
+
+    Raises UsageError for what cannot be read a second time.
+    """
+    if staged.source_sha256 is not None:
+        named = url(staged.source)
+        if named is not None:
+            return named
+        path = Path(staged.source).absolute()
+        if path.is_file():
+            return str(path)
+    raise UsageError(
+        f"{staged.source}: {option('where-it-lies')} is for one file, which can be read again; load "
+        "this without it"
+    )
+
+
+def files_of(con: Connection, run_ids: Sequence[int] | None = None) -> list[PredictionFile]:
+    """Return the files of those runs whose predictions stay there, among some or among all."""
+    rows = con.execute(
+        "select run_id, dataset.name, run.name, place, run.source_sha256, run.format, columns, "
+        "run.normalise, run.kept_where from prediction_file join run using (run_id) "
+        "join dataset using (dataset_id) where $ids is null or list_contains($ids, run_id) "
+        "order by run_id",
+        {"ids": None if run_ids is None else list(run_ids)},
+    ).fetchall()
+    return [PredictionFile(*row) for row in rows]
+
+
+def bring(con: Connection, run_ids: Sequence[int]) -> bool:
+    """Let the relation `prediction` have the predictions of some runs, wherever they lie.
+
+    Those that stay in files are read into a temporary table, unless they are in it, and a view of
+    that name is found before the file's own. Returns whether there are any. Raises InputError if a
+    file cannot be read, or is not the one that was loaded.
+    """
+    known = con.execute(
+        "select run_id from prediction_file where list_contains($ids, run_id)",
+        {"ids": list(run_ids)},
+    ).fetchall()
+    if not known:
+        return False
+    needed = {run_id for (run_id,) in known}
+    if not needed <= _there(con):
+        con.execute(
+            "create or replace temp table prediction_in_place "
+            "(run_id integer, query_id varchar, doc_id varchar, score double)"
+        )
+        for file in files_of(con, sorted(needed)):
+            _read(con, file)
+    con.execute(render("statements/predictions_in_place"))
+    return True
+
+
+_CHANGED = "has other content than when it was loaded"
+
+
+def _there(con: Connection) -> set[int]:
+    """Return the runs that were read into the temporary table."""
+    tables = "select 1 from duckdb_tables() where database_name = 'temp' and table_name = $name"
+    if not con.execute(tables, {"name": TABLE}).fetchall():
+        return set()
+    return {run_id for (run_id,) in con.execute(f"select distinct run_id from {TABLE}").fetchall()}
+
+
+def _read(con: Connection, file: PredictionFile) -> None:
+    """Add the predictions of a file to the temporary table, in their order."""
+    with _beside(con) as reader, scratch_folder() as folder:
+        try:
+            staged = stage(
+                reader, file.place, "run", format=file.format, columns=json.loads(file.columns),
+                normalise=file.normalise, where=file.where, empty=True,
+            )  # fmt: skip
+        except (WarehouseError, TypeError, ValueError) as error:  # the columns may be no JSON
+            raise file.refused(_reason(file, error)) from error
+        if staged.source_sha256 != file.sha256:
+            raise file.refused(_CHANGED)
+        copied = literal(str(folder / "predictions.parquet"))
+        with staging.file_order(reader):
+            reader.execute(
+                f"copy (select query_id, doc_id, score from staged) to {copied} (format parquet)"
+            )
+            con.execute(
+                f"insert into {TABLE} select {file.run_id}, query_id, doc_id, score "
+                f"from read_parquet({copied})"
+            )
+
+
+def _reason(file: PredictionFile, error: Exception) -> str:
+    """Return why a file cannot be read: it has changed, or what the error says."""
+    with contextlib.suppress(InputError), open_file(file.place) as opened:
+        if opened.sha256 != file.sha256:
+            return _CHANGED
+    return str(error).removeprefix(f"{file.place}: ")
+
+
+@contextlib.contextmanager
+def _beside(con: Connection) -> Iterator[Connection]:
+    """Yield another connection to the same engine: what is staged on the first one stays."""
+    reader = con.cursor()
+    try:
+        yield reader
+        clear(reader)
+    finally:
+        reader.close()
