@@ -305,7 +305,7 @@ def test_every_example_runs_as_printed(
         assert found.err.strip()
     else:
         assert found.out.strip()
-    if ingests and "runs/*.run.gz" in line:
+    if ingests and "runs/*.run.gz" in line and "stage=first" in line:
         tags = Warehouse(folder / "warehouse.duckdb").query("select run, tags from runs")
         assert sorted(tags.fetchall()) == [
             ("bm25", {"stage": "first"}),

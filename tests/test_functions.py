@@ -518,6 +518,18 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
     )
     genres = {doc: {"genre": ["war", doc[-1]], "count": n} for n, doc in enumerate(docs)}
     wh.ingest_attributes("tiny", genres, of="docs", name="genres")
+    facts = [
+        {"query_id": query, "text": f"fact {n}", "importance": kind, "part": f"part {n % 2}"}
+        | {"assignment": said, "sentence": n, "doc_id": docs[n], "support": said}
+        for query in qrels
+        for n, (kind, said) in enumerate(
+            (("vital", "support"), ("okay", "not_support"), ("vital", "partial_support")), 1
+        )
+    ]
+    wh.ingest_nuggets("tiny", facts)
+    for name in ("first", "second"):
+        wh.ingest_assignments("tiny", facts, name=name)
+        wh.ingest_citations("tiny", facts, name=name)
     return wh, folder / "replica.duckdb"
 
 
