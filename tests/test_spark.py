@@ -228,7 +228,13 @@ def test_a_kill_among_many_predictions(
         deaths: list[int] = []
 
         def kill() -> None:
-            time.sleep(12)
+            """Once some tasks are done and others are not."""
+            tracker = session.sparkContext.statusTracker()
+            while not any(
+                stage and stage.numCompletedTasks and stage.numActiveTasks
+                for stage in map(tracker.getStageInfo, tracker.getActiveStageIds())
+            ):
+                time.sleep(0.1)
             if killed == "worker":
                 started.kill_worker("worker1")
                 deaths.append(1)
@@ -237,7 +243,7 @@ def test_a_kill_among_many_predictions(
 
         try:
             Warehouse.score(qrels, runs[:2], metrics, engine=session)  # the executors are there
-            killer = threading.Thread(target=kill)
+            killer = threading.Thread(target=kill, daemon=True)
             killer.start()
             found = Warehouse.score(qrels, runs, metrics, engine=session, by=by, per_query=True)
             was_alive = killer.is_alive()
