@@ -28,7 +28,7 @@ _LAST = TABLES[-1]
 _FOUND = "versions"
 _TRIES = 20
 _PAUSE = 0.05
-# The size in bytes up to which small files are joined.
+# The size in bytes of a file of many rows, and up to which small files are joined.
 _FILE_SIZE = 128 * 2**20
 
 
@@ -77,7 +77,7 @@ class Lake:
                 try:
                     self._delta.write_deltalake(
                         place, rows, mode="append", partition_by=["dataset"],
-                        commit_properties=said,
+                        commit_properties=said, target_file_size=_FILE_SIZE,
                     )  # fmt: skip
                     break
                 except self._delta.exceptions.DeltaError:
