@@ -78,12 +78,13 @@ COMMANDS = dict(leaves(typer.main.get_command(application.application())))
 ALL_EXAMPLES = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
 # They need a lake that was pushed into.
 LAKE = ("lake optimize", "lake versions")
-# The quick run has the first of each command, but not of one that waits for MLflow.
+# The quick run has the first of each command, but not of those that wait for MLflow or a server.
+WAITS = ("ingest mlflow", "serve")
 RUN_EXAMPLES = [
     pytest.param(
         name, line, id=line,
         marks=[
-            *([] if line == EXAMPLES[name][0] and name != "ingest mlflow" else [pytest.mark.slow]),
+            *([] if line == EXAMPLES[name][0] and name not in WAITS else [pytest.mark.slow]),
             *([pytest.mark.long] if line in EXAMPLES[name][2::2] else []),
             *([needs_spark] if "spark" in line else []),
             *([needs_lake] if "--lake" in line or name in LAKE else []),

@@ -144,7 +144,7 @@ def evaluated(
 @pytest.mark.parametrize(
     ("protocol", "buckets", "every"),
     [
-        ("ranx", None, 12),
+        pytest.param("ranx", None, 12, marks=pytest.mark.slow),
         *(
             pytest.param(protocol, buckets, 1, marks=mark)
             for protocol, buckets, mark in (

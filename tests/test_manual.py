@@ -193,7 +193,10 @@ def hide_extras(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(name, marks=NEEDS.get(name, []))
+        # a tutorial has a whole day's commands
+        pytest.param(
+            name, marks=[*NEEDS.get(name, []), *([pytest.mark.slow] if "tutorials" in name else [])]
+        )
         for name, page in PAGES.items()
         if blocks(page, "console")
     ],
