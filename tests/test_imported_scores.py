@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -220,6 +221,26 @@ def archive(path: Path) -> Path:
             name = f"samples/{sample['id']}_epoch_{sample['epoch']}.json"
             made.writestr(name, json.dumps(sample))
     return path
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python's zipfile reads it since 3.14")
+def test_a_log_that_is_packed_with_zstandard_is_refused(con: Connection, tmp_path: Path) -> None:
+    """The method stands in both headers of each file in an archive."""
+    path = archive(tmp_path / "log.eval")
+    packed = path.read_bytes()
+    for header, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        first, *others = packed.split(header)
+        turned = (rest[: place - 4] + b"\x5d\x00" + rest[place - 2 :] for rest in others)
+        packed = header.join((first, *turned))
+    path.write_bytes(packed)
+    with expect_refusal("log.eval … inspect log convert --to json", InputError):
+        stage_scores(con, path, "(select 'q1' as query_id)")
+    damaged = bytearray(archive(tmp_path / "damaged.eval").read_bytes())
+    start = damaged.rindex(b"epoch_", 0, damaged.index(b"PK\x01\x02")) + len("epoch_1.json")
+    damaged[start : start + 4] = b"\xff" * 4
+    (tmp_path / "damaged.eval").write_bytes(damaged)
+    with expect_refusal("damaged.eval … samples", InputError):
+        stage_scores(con, tmp_path / "damaged.eval", "(select 'q1' as query_id)")
 
 
 def test_what_benchmarks_write(con: Connection, put: Put, tmp_path: Path) -> None:

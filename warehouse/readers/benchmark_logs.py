@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -153,7 +154,7 @@ def _samples(file: LocalFile) -> Iterator[dict[str, Any]]:
                     f"{file.source}: is packed with Zstandard, which is not read: make it JSON with "
                     "inspect log convert --to json"
                 ) from None
-            except zipfile.BadZipFile as error:
+            except (zipfile.BadZipFile, zlib.error) as error:
                 raise InputError(f"{file.source}: {name}: {error}") from None
             yield _json(file, text, f"{name} ")
 
