@@ -66,9 +66,13 @@ def precision(predicted: Sequence[str], actual: Sequence[str], k: int) -> float:
     return sum(label in actual for label in top) / len(top) if top else 0.0
 
 
-def ndcg(predicted: Sequence[str], actual: Sequence[str], k: int) -> float:
+def ndcg(
+    predicted: Sequence[str], actual: Sequence[str], k: int, *, as_coded: bool = False
+) -> float:
+    """Divide by the gain of every actual label; the program takes the first k of them."""
     gained = sum(1 / log2(n + 1) for n, label in enumerate(predicted[:k], 1) if label in actual)
-    return gained / sum(1 / log2(n + 1) for n in range(1, min(k, len(actual)) + 1))
+    ideal = min(k, len(actual)) if as_coded else len(actual)
+    return gained / sum(1 / log2(n + 1) for n in range(1, ideal + 1))
 
 
 def k_for_recall(
@@ -116,9 +120,16 @@ def p_at_k_by_decile(
 
 
 def ndcg_at_k_by_decile(
-    instances: Instances, deciles: Deciles, k: int, *, looked_at: int = LOOKED_AT
+    instances: Instances,
+    deciles: Deciles,
+    k: int,
+    *,
+    as_coded: bool = False,
+    looked_at: int = LOOKED_AT,
 ) -> dict[str, float | None]:
-    return _by_decile(instances, deciles, lambda p, a: ndcg(p, a, k), mean, looked_at)
+    return _by_decile(
+        instances, deciles, lambda p, a: ndcg(p, a, k, as_coded=as_coded), mean, looked_at
+    )
 
 
 def k_for_recall_by_decile(

@@ -44,7 +44,7 @@ METRICS = [
     "Entropy(attribute=count, smoothing=0.5)@9",
     "Share@1", "Share@4", "Share(scope=part)@20", "PositiveCoverage@1", "PositiveCoverage@4",
     "PositiveCoverage(rel=2)@3", "PositiveCoverage(universe=mapping)@20", "nDCG(best=k)@3",
-    "nDCG(dcg=binary, best=k)@4",
+    "nDCG(dcg=binary, best=k)@4", "Hole@1", "Hole@4",
 ]  # fmt: skip
 
 Lists = Sequence[tuple[str, Docs, Grades]]
@@ -270,6 +270,12 @@ def coverage(
 def share(lists: Lists, _: World, *, cutoff: int) -> float:
     ((_, docs, _),) = lists
     return len(docs[:cutoff]) / cutoff
+
+
+def hole(lists: Lists, _: World, *, cutoff: int, every: Lists) -> float:
+    ((_, docs, _),) = lists
+    judged = {doc for *_, grades in every for doc in grades}
+    return sum(doc not in judged for doc in docs[:cutoff]) / cutoff
 
 
 def positive_coverage(

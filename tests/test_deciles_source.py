@@ -67,13 +67,13 @@ def wanted_by_decile(data: Data, looked_at: int = 500) -> dict[str, dict[str, fl
         found[f"p_at_k_by_decile@{k}"] = source.p_at_k_by_decile(
             cases, deciles, k, looked_at=looked_at
         )
-        found[f"nDCG_at_k_by_decile@{k}"] = source.ndcg_at_k_by_decile(
-            cases, deciles, k, looked_at=looked_at
-        )
         found[f"prediction_proportions_at_k@{k}"] = source.prediction_proportions_at_k(
             [(predicted[:looked_at], actual) for predicted, actual in cases], deciles, k
         )
         for name, as_coded in (("", False), ("_as_coded", True)):
+            found[f"nDCG_at_k_by_decile{name}@{k}"] = source.ndcg_at_k_by_decile(
+                cases, deciles, k, as_coded=as_coded, looked_at=looked_at
+            )
             found[f"positive_coverage_at_k{name}@{k}"] = source.positive_coverage_at_k(
                 [(predicted[:looked_at], actual) for predicted, actual in cases],
                 deciles, k, as_coded=as_coded,
@@ -234,7 +234,8 @@ def compare_whole(data: Data) -> None:
     for k in CUTOFFS:
         whole = {
             f"P(norm=retrieved)@{k}": sum(source.precision(*one, k) for one in cases) / len(cases),
-            f"nDCG(dcg=binary)@{k}": sum(source.ndcg(*one, k) for one in cases) / len(cases),
+            f"nDCG(dcg=binary)@{k}": sum(source.ndcg(*one, k, as_coded=True) for one in cases)
+            / len(cases),
             f"PositiveCoverage@{k}": source.overall_positive_coverage(cases, k),
             f"Share@{k}": sum(len(p[:k]) for p, _ in data.instances) / (k * len(data.instances)),
         }
@@ -267,7 +268,7 @@ def test_the_protocols_words() -> None:
     ("twin", "wrong"),
     [
         ("precision", lambda predicted, actual, k: 0.123),
-        ("ndcg", lambda predicted, actual, k: 0.123),
+        ("ndcg", lambda *_, **__: 0.123),
         ("k_for_recall", lambda *_, **__: 77),
     ],
 )

@@ -43,10 +43,11 @@ def test_the_table_of_protocols_has_the_first_sentences() -> None:
 
 
 def test_names_elsewhere_come_from_every_header() -> None:
-    assert listed("AP")["elsewhere"] == (
-        "ir_measures AP, MAP; notes average_precision; ranx map; recommenders map_at_k; "
-        "sklearn average_precision_score; trec_eval map, map_cut_k"
+    elsewhere = str(listed("AP")["elsewhere"])
+    assert elsewhere.startswith(
+        "ir_measures AP, MAP; ml_metrics apk, mapk; notes average_precision"
     )
+    assert elsewhere.endswith("sklearn average_precision_score; trec_eval map, map_cut_k")
     assert "roerei ooprecision" in listed("P")["elsewhere"]
     assert "ranx rbp.p" in listed("RBP")["elsewhere"]
     assert "trec_eval set_F[_x]" in listed("SetF")["elsewhere"]
@@ -100,8 +101,9 @@ def test_a_page_is_of_the_metric_as_written(name: str, settled: str) -> None:
 
 def test_a_page_says_what_names_and_bounds_mean() -> None:
     page = pages.describe("P@5")
-    assert "\n  roerei        ooprecision (cutoff=100, norm=retrieved)" in page
-    assert "  label_ranking p_at_k (norm=retrieved), p_at_k_by_decile (norm=retrieved)\n" in page
+    told = " ".join(page.split())
+    assert "roerei ooprecision (cutoff=100, norm=retrieved), 100Precision" in told
+    assert "label_ranking p_at_k (norm=retrieved), p_at_k_by_decile (norm=retrieved)" in told
     assert "@cutoff: integer; required; at least 1" in page
     assert "no_relevant: number; default 0.0; at least 0; at most 1" in page
     assert "norm: one of k, retrieved; default k" in page
@@ -242,5 +244,4 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
 
 
 def test_a_long_name_of_a_peer_stands_apart() -> None:
-    told = "  label_ranking nDCG_at_k (dcg=binary, best=all), nDCG_at_k_by_decile"
-    assert told in pages.describe("nDCG").splitlines()
+    assert "  sentence_transformers cosine_ndcg" in pages.describe("nDCG")

@@ -12,6 +12,7 @@ from warehouse.analyze.metric_catalogue import names_elsewhere
 from warehouse.errors import UsageError
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
+from warehouse.metrics.curves import parse as parse_curve
 from warehouse.metrics.notation import (
     TREC_SETS,
     Defaults,
@@ -327,8 +328,8 @@ IR_MEASURES = {
 
 @pytest.mark.parametrize(("text", "metric"), IR_MEASURES.items())
 def test_the_registry_of_ir_measures(text: str, metric: str) -> None:
-    assert read(text) == [metric]
-    assert read(text.replace(" ", "")) == [metric]
+    for written in (text, text.replace(" ", "")):
+        assert read(written, defaults=Defaults(names="ir_measures")) == [metric]
 
 
 # --------------------------------------------------------------------------- one name, two meanings
@@ -361,7 +362,7 @@ def meanings() -> dict[str, dict[tuple[str, str], str]]:
 
 # Each name with several meanings, and what it means where no protocol says whose names come first.
 AMBIGUOUS = {
-    "accuracy": {"Accuracy": "AUC"},
+    "accuracy": {"Accuracy": "Success"},
     "ndcg_at_k": {"nDCG_at_k": "nDCG", "ndcg_at_k": "nDCG"},
     "novelty": {"Novelty": "Unseen", "novelty": "MIUF"},
     "precision": {"Precision": "P", "precision": "SetP"},
@@ -388,8 +389,8 @@ def test_a_name_with_two_meanings_is_known() -> None:
         ("recall@7", "ranx", "R@7"),
         ("recall-l2", "default", "SetR(rel=2)"),
         ("recall_5", "ranx", "R@5"),  # trec_eval's, whatever comes first
-        # ir_measures' is the area under a curve, RecTools' a share of decisions
-        ("Accuracy@2", "default", "AUC(ties=input)@2"),
+        # a hit nearly everywhere; ir_measures' is the area under a curve, RecTools' a share of decisions
+        ("Accuracy@2", "default", "Success@2"),
         ("Accuracy@2", "ir_measures", "AUC(ties=input)@2"),
         ("Accuracy@2", "rectools", "Correct@2"),
         ("accuracy@2", "rectools", "Correct@2"),
@@ -491,3 +492,83 @@ def test_gains_closer_than_1_are_put_in_order() -> None:
     perfect = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     found = Warehouse.score({"q": {"a": 3, "b": 2, "c": 1}}, perfect, "ndcg.1=0.1,2=0.5,3=0.9")
     assert found.means() == {"nDCG(gains={1:0.1,2:0.5,3:0.9})": 1.0}
+
+
+# Graded judgments and a run whose values BEIR 2.2.0 (custom_metrics, which rounds to five digits) and
+# sentence-transformers 6.2.0 (InformationRetrievalEvaluator.compute_metrics) printed.
+COMMUNITY_QRELS = {
+    "q1": {"a": 1, "b": 2, "c": 0, "e": 1},
+    "q2": {"f": 1, "g": 1},
+    "q3": {"a": 0, "h": 3},
+}
+COMMUNITY_RUN = {
+    "q1": {"a": 0.9, "x": 0.8, "b": 0.7, "f": 0.6, "c": 0.5},
+    "q2": {"y": 0.9, "f": 0.8, "z": 0.7, "g": 0.6},
+    "q3": {"z": 0.9, "a": 0.8, "y": 0.7},
+}
+OF_THEIR_COMMUNITY = {
+    # BEIR
+    "R_cap@1": 0.33333, "R_cap@3": 0.38889, "recall_cap@3": 0.38889, "capped_recall@3": 0.38889,
+    "Hole@1": 0.66667, "Hole@2": 0.5, "Hole@3": 0.55556, "hole_at_3": 0.55556,
+    "Accuracy@1": 0.33333, "Accuracy@3": 0.66667, "top_k_accuracy@3": 0.66667, "MRR@3": 0.5,
+    # sentence-transformers, whose relevant documents have no grades
+    "cosine_accuracy@1": 0.3333333333333333, "dot_accuracy@3": 0.6666666666666666,
+    "accuracy_at_3": 0.6666666666666666, "cosine_precision@3": 0.3333333333333333,
+    "cosine_recall@1": 0.1111111111111111, "cosine_recall@3": 0.38888888888888884,
+    "cosine_ndcg@3": 0.3635902987562254, "cosine_mrr@3": 0.5, "dot_map@3": 0.2685185185185185,
+    # MTEB calls pytrec_eval and renames ndcg_cut_3: by hand, the mean of (1 + 2 / 2) / (2 + 1 / log2(3)
+    # + 1 / 2), (1 / log2(3)) / (1 + 1 / log2(3)) and 0
+    "ndcg_at_3": (2 / (2.5 + 1 / log2(3)) + (1 / log2(3)) / (1 + 1 / log2(3))) / 3,
+    "mrr_at_3": 0.5, "recall_at_3": (2 / 3 + 1 / 2) / 3, "hit_rate@3": 2 / 3,
+    # ml_metrics divides by min(R, k): the sums of precisions are 1 + 2/3, 1/2 + 2/4 and 0
+    "apk@4": ((1 + 2 / 3) / 3 + (1 / 2 + 2 / 4) / 2) / 3,
+    "mapk@3": ((1 + 2 / 3) / 3 + (1 / 2) / 2) / 3,
+    # Bollu's ap@K divides by the number of relevant documents found
+    "ap@K(3)": ((1 + 2 / 3) / 2 + (1 / 2) / 1) / 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_THEIR_COMMUNITY)
+def test_names_as_their_community_writes_them(name: str) -> None:
+    scores = Warehouse.score(COMMUNITY_QRELS, COMMUNITY_RUN, [name], per_query=False)
+    (value,) = scores.means().values()
+    assert value == pytest.approx(OF_THEIR_COMMUNITY[name], abs=5e-6, rel=0)
+
+
+def test_grouped_auc() -> None:
+    """RecBole's GAUC: the users' AUC, weighted by their positive items; equal scores are half pairs.
+
+    ann: of four pairs, a is above two, c above one and equal to one: (2 + 1.5) / 4. bob: 0 of one.
+    """
+    qrels = {"ann": {"a": 1, "b": 0, "c": 1, "d": 0}, "bob": {"x": 0, "y": 1}}
+    run = {"ann": {"a": 0.9, "b": 0.8, "c": 0.8, "d": 0.1}, "bob": {"x": 0.5, "y": 0.4}}
+    (value,) = Warehouse.score(qrels, run, ["GAUC"]).means().values()
+    assert value == pytest.approx((2 * 3.5 / 4 + 1 * 0) / 3, abs=1e-15)
+
+
+def test_names_of_the_sources() -> None:
+    assert read("100Cover 100Precision") == ["Cover@100", "P(norm=retrieved)@100"]
+    assert read("1-F1 error") == ["E"]
+    # the words say that the ideal has every actual label; the program cuts it at k
+    assert read("nDCG_at_k@5") == read("nDCG_at_k_by_decile@5") == ["nDCG(dcg=binary, best=all)@5"]
+    assert read("nDCG_at_k_as_coded@5 nDCG_at_k_by_decile_as_coded@5") == ["nDCG(dcg=binary)@5"]
+    assert read("prediction_proportions_by_decile@5") == read("prediction_proportions@5")
+    assert read("positive_coverage_by_decile@5") == read("positive_coverage@5")
+    assert str(parse_curve("precision@recall")) == "PrecisionRecall"
+    for axis in ("TPR", "FPR"):
+        with pytest.raises(UsageError, match="curve ROC"):
+            parse(axis)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "metrics"),
+    [
+        ("roerei", ["Cover@100", "P(norm=retrieved, no_relevant=1.0)@100", "MaxRank", "AvgRank",
+                    "AUC(empty=roerei)"]),
+        ("ardoco", ["AP(norm=hits)", "LAG(aggregate=pooled)", "AUC(ties=input, aggregate=pooled)"]),
+    ],
+)  # fmt: skip
+def test_a_protocol_alone_has_metrics_of_its_own(protocol: str, metrics: list[str]) -> None:
+    """The lists of the thesis on premise selection and of ArDoCo's calculator."""
+    scores = Warehouse.score(COMMUNITY_QRELS, COMMUNITY_RUN, protocol=protocol)
+    assert list(scores.means()) == metrics

@@ -142,7 +142,7 @@ def test_a_folder_that_is_gone_has_no_project(
         ("depth = 2", 'ties = "doc_dsc"', "doc_dsc … doc_desc"),
         ("depth = 2", "lacks = [1]", "protocols.top2.lacks … item 1"),
         ("depth = 2", 'names = "ranks"', "ranks … ranx"),
-        ("depth = 2", 'names = "else"', "names for metrics; those are elliot, ir_measures, label"),
+        ("depth = 2", 'names = "else"', "names for metrics; those are beir, elliot, ir_measures, label"),
         ("depth = 2", "params.P.rell = 2", "params.P … rell … rel"),
         ("depth = 2", "params.P.rel = 0", "params.P: rel is at least 0.001, not 0"),
         ("depth = 2", "params.IAP.levels = 3", "params.IAP: levels is written as in levels=[0.25,0.5]"),

@@ -62,7 +62,7 @@ def compare(
 
     def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.query, one.docs, one.grades) for one in lists]
-        beside = {"PositiveCoverage": {"every": every}}.get(metric.name, {})
+        beside = {"every": every} if metric.name in ("Hole", "PositiveCoverage") else {}
         return twins.twin(metric.name, oracles_recsys)(given, world, **twins.own(metric), **beside)
 
     twins.compare(

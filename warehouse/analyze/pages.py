@@ -84,6 +84,7 @@ _RULES = (
     "grades",
     "lacks",
     "names",
+    "metrics",
 )
 
 
@@ -101,6 +102,7 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "grades": protocol.grades,
         "lacks": ", ".join(protocol.lacks),
         "names": protocol.names or "",
+        "metrics": ", ".join(protocol.metrics),
     }
     for metric, params in protocol.params.items():
         said[metric] = ", ".join(f"{key}={value}" for key, value in params.items())

@@ -246,7 +246,7 @@ def with_missing(
             "where list_contains($datasets, dataset) and protocol = $protocol order by metric",
             {"datasets": list(datasets), "protocol": protocol.name},
         ).fetchall()
-        usual = map(str, parse(*SHOWN_METRICS, defaults=protocol.defaults()))
+        usual = map(str, parse(*(protocol.metrics or SHOWN_METRICS), defaults=protocol.defaults()))
         wanted = [str(row[0]) for row in rows] or list(usual)
     metrics = [metric for metric in map(known_metric, wanted) if metric is not None]
     if not metrics or protocol.name not in protocols.catalogue():

@@ -128,6 +128,7 @@ class Protocol(_Table, frozen=True, kw_only=True):
     grades: Literal["any", "whole"] = "any"
     lacks: tuple[str, ...] = ()
     names: str | None = None
+    metrics: tuple[str, ...] = ()
     params: dict[str, dict[str, Any]] = {}
     undefined: dict[str, float | Literal["null"]] = {}
 

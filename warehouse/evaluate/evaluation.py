@@ -58,7 +58,7 @@ def evaluate(
     division = _division(engine, master, by, buckets, exchange)
     rules, sliced = protocols.get(protocol), check_names("slices", slices)
     asked = check_several("metrics", metrics)
-    wanted = notation.parse(*(asked or DEFAULT_METRICS), defaults=rules.defaults())
+    wanted = notation.parse(*(asked or rules.metrics or DEFAULT_METRICS), defaults=rules.defaults())
     if asked:
         jobs = [Job(plan(wanted, rules), by=sliced)]
     else:

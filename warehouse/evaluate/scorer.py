@@ -105,7 +105,7 @@ class Scorer:
 @at_the_edge()
 def scorer(
     qrels: object,
-    metrics: notation.Metrics = ("official",),
+    metrics: notation.Metrics | None = None,
     *,
     protocol: str = protocols.DEFAULT,
     level: int | None = None,

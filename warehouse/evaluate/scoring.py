@@ -85,8 +85,17 @@ class Asked:
     work: Plan
 
 
+def usual(protocol: str) -> tuple[str, ...]:
+    """Return the metrics to compute if none is asked for: the protocol's own, else trec_eval's set.
+
+    >>> usual("default"), usual("ardoco")
+    (('official',), ('AP', 'LAG', 'AUC'))
+    """
+    return tuple(protocols.get(protocol).metrics) or ("official",)
+
+
 def ask(
-    metrics: notation.Metrics,
+    metrics: notation.Metrics | None,
     protocol: str,
     *,
     level: int | None,
@@ -107,7 +116,8 @@ def ask(
         list_silent=list_silent or rules.list_silent,
         depth=rules.depth if depth is None else depth,
     )
-    lines = notation.lines(*check_several("metrics", metrics), defaults=rules.defaults(level))
+    asked = usual(protocol) if metrics is None else check_several("metrics", metrics)
+    lines = notation.lines(*asked, defaults=rules.defaults(level))
     if not lines:
         raise UsageError("metrics: name one at least, as in nDCG@10")
     requested = [line for line in lines if isinstance(line, notation.Requested)]
@@ -119,7 +129,7 @@ def ask(
 def score(
     qrels: object,
     run: object,
-    metrics: notation.Metrics = ("official",),
+    metrics: notation.Metrics | None = None,
     *,
     per_query: bool = True,
     protocol: str = protocols.DEFAULT,

@@ -30,7 +30,9 @@ __all__ = [
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
 _CUTOFF_FIRST = re.compile(r"^(?P<name>[^\s@()]+)(?P<at>@[^\s@()]+)(?P<params>\([^()]*\))$")
 # `k@recall(0.5)`: a name that holds an @, with its value or with parameters in parentheses
-_FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[a-z]+)\((?P<inside>[^()]*)\)$")
+_FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[A-Za-z]+)\((?P<inside>[^()]*)\)$")
+# `ndcg_at_10`, as MTEB and others write a cutoff
+_AT = re.compile(r"^(?P<name>[^\s@()]+)_at_(?P<cutoff>\d+)$")
 
 Line = Requested | Relstring
 # What is parsed keeps its meaning under any protocol.
@@ -52,11 +54,13 @@ def _metric_names() -> Mapping[str, tuple[Template, Alias]]:
 
 @per_project
 def _plain_names() -> dict[str, dict[str, tuple[Template, Alias]]]:
-    """Return the plain names of each peer, ir_measures' first: the notation is theirs.
+    """Return the plain names of each peer, BEIR's and ir_measures' first: the notation is the latter's.
 
-    ranx and trec_eval are not included: they have notations of their own.
+    Accuracy is the share of queries with a hit nearly everywhere, as in BEIR, and the area under the
+    ROC curve in ir_measures alone. ranx and trec_eval are not included: they have notations of their
+    own.
     """
-    known: dict[str, dict[str, tuple[Template, Alias]]] = {"ir_measures": {}}
+    known: dict[str, dict[str, tuple[Template, Alias]]] = {"beir": {}, "ir_measures": {}}
     for found in catalogue().values():
         for alias in found.names:
             if alias.peer != "ranx":
@@ -189,10 +193,13 @@ class Given(str):
 def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
     """Return the names by which metrics were asked for, where they are not their own.
 
-    What is no metric, or several, has none.
+    A peer's name that hides parameters, or that peers use for several metrics, is followed by the
+    notation. A text that stands for no metric, or for several, has no label.
 
     >>> labels("map", "gain = nDCG(dcg=exp-log2)@10", "RR", "P.5,10")
     {'AP': 'map', 'nDCG(dcg=exp-log2)@10': 'gain'}
+    >>> labels("apk@5", "Accuracy@1")
+    {'AP(norm=min)@5': 'apk@5 = AP(norm=min)@5', 'Success@1': 'Accuracy@1 = Success@1'}
     """
     found: dict[str, str] = {}
     for one in split(asked):
@@ -201,8 +208,26 @@ def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
         except UsageError:
             continue
         if len(metrics) == 1:
-            found.setdefault(str(metrics[0]), one.label if isinstance(one, Given) else str(one))
+            metric = str(metrics[0])
+            label = one.label if isinstance(one, Given) else str(one)
+            if label != metric and not isinstance(one, Given) and _hides(label, metric):
+                label = f"{label} = {metric}"
+            found.setdefault(metric, label)
     return {metric: label for metric, label in found.items() if label != metric}
+
+
+def _hides(label: str, metric: str) -> bool:
+    """Whether a name lacks parameters of its metric, or means different metrics to its peers."""
+    params = metric.partition("(")[2].rpartition(")")[0].split(", ")
+    name = label.partition("(")[0].partition("@")[0]
+    meanings = {
+        (found.name, *alias.fixed.items())
+        for names in _plain_names().values()
+        if name in names
+        for found, alias in [names[name]]
+    }
+    written = label.replace(" ", "")
+    return len(meanings) > 1 or any(one not in written for one in params)
 
 
 def split(asked: Iterable[Asked]) -> list[Asked]:
@@ -273,14 +298,19 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
     named = peer_names.read(text, defaults, complete=complete)
     if named:
         return named
+    if at := _AT.match(text):
+        try:
+            return _expand(f"{at['name']}@{at['cutoff']}", defaults, complete=complete)
+        except UsageError:
+            pass
     name = _match(text)["name"]
     if name in broken():
         raise broken()[name]
     right = _in_another_case(name, defaults.names)
     if right is not None:
         return _expand(right + text[len(name) :], defaults, complete=complete)
-    if name in templates.names_in("curves"):
-        raise UsageError(f"{text}: a curve, not a metric: warehouse curve {name}")
+    if curve := _curve_hint(name):
+        raise UsageError(f"{text}: {curve}")
     hint = _cutoff_hint(text, defaults) or _file_hint(name) or _name_hint(text, name, defaults)
     hint = hint or "".join(f"; left out: {error}" for error in broken().values())
     raise UsageError(f"{text}: no such metric{hint}")
@@ -305,6 +335,16 @@ def _in_another_case(name: str, peer: str | None) -> str | None:
             return spelled[0]
     others = (*peer_names.ranx_names(), *peer_names.trec_names())
     return next((known for known in others if known.lower() == name.lower() != name), None)
+
+
+def _curve_hint(name: str) -> str:
+    """Say that a name is a curve's, else return an empty text."""
+    from warehouse.metrics.curves import curves  # which reads its own names with this module
+
+    for curve in curves().values():
+        if name in (curve.name, *(alias.name for alias in curve.names)):
+            return f"a curve, not a metric: warehouse curve {curve.name}"
+    return ""
 
 
 def _cutoff_hint(text: str, defaults: Defaults) -> str:

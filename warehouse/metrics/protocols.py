@@ -50,6 +50,7 @@ class Protocol:
     grades: str = "any"
     lacks: Sequence[str] = ()
     names: str | None = None
+    metrics: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
 

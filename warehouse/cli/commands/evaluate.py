@@ -80,7 +80,8 @@ def evaluate(
 
     Nothing else is computed. Without -m, these are the metrics that a dataset has values of,
     including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
-    nDCG@10, AP, RR, P@10, R@100 and R@1000.
+    those of the protocol ('warehouse protocols show NAME'), or else nDCG@10, AP, RR, P@10, R@100 and
+    R@1000.
 
     What is computed for up to 1,000 runs becomes visible together or not at all; more runs follow in
     turn, and what was stored before a failure stays. With --engine spark, tasks of a cluster compute
@@ -99,7 +100,10 @@ def evaluate(
         engine, master=master is not None, by=by != "run", exchange=exchange is not None
     )
     if show_sql:
-        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
+        from warehouse.metrics import protocols
+
+        usual = protocols.get(protocol).metrics or DEFAULT_METRICS
+        emit(Warehouse.sql(wanted or usual, protocol=protocol), None, "sql")
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", "metric", len(wanted)) as step:

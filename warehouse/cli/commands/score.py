@@ -54,7 +54,7 @@ def score(
         typer.Argument(
             help="Metrics, or a set: official, all_trec, set, prefs …; files before the first "
             "metric are further runs.",
-            show_default="official",
+            show_default="those of the protocol, else official",
         ),
     ] = None,
     metric: options.Metrics = None,
@@ -178,7 +178,7 @@ def score(
         raise UsageError("-f trec: trec_eval's layout has room for one run; use another format")
     if rel_info is not None:
         iterations, qrels_format = _read_rel_info(rel_info, iterations, qrels_format)
-    wanted = [*words, *(metric or ())] or ["official"]
+    wanted = [*words, *(metric or ())] or scoring.usual(protocol)
     if format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
     with Progress("scoring", "file", 1, sizes([qrels, *runs])):
