@@ -294,15 +294,15 @@ def test_differences_that_are_all_the_same(wh: Warehouse) -> None:
 
 @pytest.mark.slow
 def test_what_is_undefined_is_counted(wh: Warehouse) -> None:
-    """Accuracy is null where no pair of a relevant and another document was retrieved."""
+    """AUC is null where no pair of a relevant and another document was retrieved."""
     run = {"q1": {"x": 2.0, "a": 1.0}, "q2": {"x": 2.0, "a": 1.0}, "q3": {"a": 1.0}}
     better = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"x": 2.0, "a": 1.0}, "q4": {"a": 2.0, "x": 1.0}}
-    load(wh, "Accuracy", old=better, new=run)
-    (one,) = wh.check("tiny", "Accuracy").comparisons
+    load(wh, "AUC(ties=input)", old=better, new=run)
+    (one,) = wh.check("tiny", "AUC(ties=input)").comparisons
     assert (one.num_pairs, one.num_left_out) == (2, 2)
     # 0 and 0 after 1, 0 and 1: over all queries 0 after 2/3
     assert (one.value, one.their_value, one.ties, one.losses) == (0.0, 2 / 3, 1, 1)
-    code, _, told = command("check", "-m", "Accuracy", "--db", str(wh.path))
+    code, _, told = command("check", "-m", "AUC(ties=input)", "--db", str(wh.path))
     assert (code, "2 queries left out, undefined or missing for one of the runs" in told) == (
         1,
         True,

@@ -23,6 +23,9 @@ IR_MEASURES_OTHERWISE = {
     "SetF(beta=0.5)": "SetF(x=0.5)",
     # With a level, NumRet counts the relevant documents retrieved.
     "NumRet(rel=1)": "NumRelRet",
+    # The area under the ROC curve; elsewhere Accuracy is a hit or none.
+    "Accuracy": "AUC(ties=input)",
+    "Accuracy@10": "AUC(ties=input)@10",
 }
 # Served by providers that order equal scores by document id, ascending, or leave them as they came.
 OTHER_TIES = {

@@ -76,8 +76,11 @@ def tied(run: Path) -> set[str]:
 )  # fmt: skip
 def test_ir_measures(name: str, qrels: Path, run: Path) -> None:
     theirs = golden(name, run.name.partition(".")[0])
-    names = {measure: str(notation.parse(measure)[0]) for measure, _ in theirs}
-    rows = Warehouse.score(qrels, run, list(names)).relation.fetchall()
+    names = {
+        measure: str(notation.parse(measure, defaults=notation.Defaults(names="ir_measures"))[0])
+        for measure, _ in theirs
+    }
+    rows = Warehouse.score(qrels, run, list(names.values())).relation.fetchall()
     ours = {(metric, query): value for query, metric, value in rows}
     open_order = tied(run)
     wrong = []
