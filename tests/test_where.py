@@ -157,17 +157,23 @@ def test_a_split_by_time(tmp_path, monkeypatch):
 def test_score_reads_some_judgments(put):
     """Before 200, user 1 likes item 10, the second of two, and user 2 item 10, which is not found."""
     run = {"1": {"11": 2.0, "10": 1.0}, "2": {"12": 1.0}}
-    how = {"where": "timestamp < 200", "relevance": "rating >= 4"}
+    how = {"qrels_where": "timestamp < 200", "relevance": "rating >= 4"}
     path = put(RATINGS, "a.csv")
     assert Warehouse.score(path, run, "RR", **how).means() == {"RR": 0.25}
     with Warehouse.scorer(path, "RR", **how) as score_run:
         assert score_run(run).means() == {"RR": 0.25}
     (path.parent / "r.json").write_text(json.dumps(run))
     arguments = ("score", str(path), str(path.parent / "r.json"), "RR", "-f", "csv")
-    words = ("--where", "timestamp < 200", "--relevance", "rating >= 4")
+    words = ("--qrels-where", "timestamp < 200", "--relevance", "rating >= 4")
     code, out, _ = command(*arguments, *words)
     assert (code, out.splitlines()[1].split(",")[-1]) == (0, "0.25")
     code, _, told = command(*arguments, "--where", "stamp < 200")
-    assert (code, "--where stamp < 200" in told) == (2, True)
+    assert (code, "--qrels-where 'stamp < 200'" in told) == (2, True)
+    with expect_refusal("run_where='timestamp < 200' … <dict>"):  # the condition is for both
+        Warehouse.score(path, run, "RR", where="timestamp < 200")
+    with expect_refusal("for both sources … qrels_where= … run_where="):
+        Warehouse.score(path, run, "RR", where="timestamp < 200", run_where="score > 1")
+    truth = {"1": {"10": 1}, "2": {"9": 1}}
+    assert Warehouse.score(truth, run, "RR", where="query_id = '1'").means() == {"RR": 0.5}
     with expect_refusal("goes with judgments that name their queries"):
-        Warehouse.score({"a": 1}, run, "RR", where="true", is_global=True)
+        Warehouse.score({"a": 1}, run, "RR", qrels_where="true", is_global=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from warehouse.config import limits
 from warehouse.errors import EmptyError, UsageError, option
@@ -129,9 +129,11 @@ def stage(
         raise
 
 
-def refuse_where(where: str) -> NoReturn:
-    """Refuse a condition for one set of documents, which are judged for all queries."""
-    raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
+def refuse_rules(where: str | None, repeated: str | None) -> None:
+    """Refuse rules for the rows of one set of documents, which are judged for all queries."""
+    for name, given in (("where", where), ("repeated", repeated)):
+        if given is not None:
+            raise UsageError(f"{option(name, given)}: goes with judgments that name their queries")
 
 
 def clear(con: Connection) -> None:
@@ -202,6 +204,7 @@ def _stage(
         tag=reading.tag,
         warnings=warnings,
         about=reading.about,
+        value=reading.value,
     )
 
 

@@ -221,6 +221,7 @@ def _stage_together(
             tag=reading.tag,
             warnings=tuple(warnings.get(number, ())),
             columns=mapping,
+            value=reading.value,
         )
         for number, (file, reading) in enumerate(zip(files, readings, strict=True))
     )

@@ -90,7 +90,8 @@ class Staged:
     of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
     expression that made the document ids, `relevance` that which made the grades, `where` the condition
     that chose the rows, and `repeated` the rule for those that repeat; `columns` are the names of a
-    table's columns that were given, by ours; `about` is what the header of a run says of it.
+    table's columns that were given, by ours; `about` is what the header of a run says of it; `value` is
+    the column from which scores or relevances come, if it has a name.
     """
 
     kind: Kind
@@ -107,6 +108,7 @@ class Staged:
     repeated: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     about: Description | None = None
+    value: str | None = None
 
 
 def canonical_kind(kind: str) -> Kind:

@@ -72,6 +72,7 @@ def read(
                 warnings = _unnest(con, table, kind, types, mapping)
                 relation, types = "staged_unnested", staging.types_of(con, "staged_unnested")
             found, ranking = choose(source, kind, list(types), mapping, has_places=has_places)
+            value = found.get("value", found["doc_id"] if has_places else None)
             if has_places and "value" not in found and kind == "run":
                 found["value"] = "place"
             tables.refuse_lost_digits(con, source, relation, types, found)
@@ -81,7 +82,7 @@ def read(
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
 
         checks.check_staged(con, kind, source, word=ranking, unread=None, words=words)
-        return Reading(ranking, warnings=warnings)
+        return Reading(ranking, warnings=warnings, value=value)
     finally:
         staging.drop(con, "staged_table", "staged_kept", "staged_unnested")
 

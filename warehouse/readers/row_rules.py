@@ -63,8 +63,10 @@ class RowRules:
 
     def _merge(self, con: Connection, kind: Kind, value: str, word: str) -> None:
         """Make `staged` of `staged_read`, with one row for each key."""
+        given = option("repeated", self.repeated)
+        if kind == "run" and self.repeated == "count":
+            raise UsageError(f"{given}: is for judgments, and these are the scores of a run")
         if kind == "run" and word == "rank" and self.repeated not in ("first", "last"):
-            given = option("repeated", self.repeated)
             raise UsageError(f"{given}: is for scores, and the run has ranks: take first or last")
         staging.run(con, "ingest/repeated", key=KEYS[kind], value=value, rule=self.repeated)
         gone = staging.row_count(con, "staged_read") - staging.row_count(con)
