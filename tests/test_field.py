@@ -9,7 +9,7 @@ from projects import command
 from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
-from warehouse.errors import UsageError
+from warehouse.errors import InputError, UsageError
 from warehouse.warehouse import Warehouse
 
 FIELD = CASES / "field"
@@ -79,3 +79,99 @@ def test_rows_that_repeat(rule, value):
         found = Warehouse.score(truth, run, f"RR(rel={level})", qrels_repeated=rule)
         assert found.means() == {f"RR(rel={level})": wanted}
     assert found.qrels.warnings[0].startswith("1 row repeats a document of a query")
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("file", "words", "told"),
+    [
+        ("run.tsv", (), ""),
+        ("colbert.tsv", (), ""),
+        ("run.tsv", ("--run-format", "bare"), "read as their ranks"),
+        ("colbert.tsv", ("--run-format", "colbert"), ""),
+    ],
+)
+def test_runs_of_ms_marco(file, words, told):
+    """The relevant document is the second of query 1 and the first of query 2: (1/2 + 1) / 2."""
+    arguments = ("score", field("msmarco/qrels.tsv"), field(f"msmarco/{file}"), "RR@10", *words)
+    code, out, err = command(*arguments, "-f", "csv")
+    assert (code, out.splitlines()[1]) == (0, "RR@10,0.75")
+    assert told in err
+    assert bool(told) == bool(err)
+
+
+@pytest.mark.parametrize(
+    ("thirds", "value"),
+    # the documents are a, b and c in the order of the file, and c is relevant
+    [
+        ((1, 2, 3), 1 / 3),  # ranks
+        ((0, 1, 2), 1 / 3),
+        ((3, 2, 1), 1 / 3),  # scores in their order
+        ((0.5, 0.7, 0.9), 1),  # scores from the last to the first
+        ((2, 1, 3), None),  # either
+        ((1, 3, 2), None),
+        ((1, 3, 4), None),  # ranks with a gap, or scores from the last to the first
+    ],
+)
+def test_a_third_column_without_a_name(put, thirds, value):
+    """It is ranks where it counts the documents, scores where it does not, and refused where unclear."""
+    lines = "".join(f"q\t{doc}\t{third}\n" for doc, third in zip("abc", thirds, strict=True))
+    path = put(lines, "r.tsv")
+    if value is None:
+        with expect_refusal("r.tsv … a score or a rank", InputError):
+            Warehouse.score({"q": {"c": 1}}, path, "RR", run_format="bare")
+    else:
+        assert (
+            Warehouse.score({"q": {"c": 1}}, path, "RR", run_format="bare").means()["RR"] == value
+        )
+    with expect_refusal("r.tsv", InputError):  # a rank and a score, or else
+        bad = put(lines.replace("\n", "\t5\n").replace("\t1\t", "\t8\t"), "r.tsv")
+        Warehouse.score({"q": {"c": 1}}, bad, "RR", run_format="bare")
+
+
+@needs_cases
+def test_letor():
+    """GX001 with 2 is second and GX002 with 0 first; GX003 with 1 is first: (1/2 + 1) / 2."""
+    truth, run = (
+        field("letor/letor.txt"),
+        {"10": {"GX002": 2.0, "GX001": 1.0}, "11": {"GX003": 1.0}},
+    )
+    assert Warehouse.score(truth, run, "RR").means() == {"RR": 0.75}
+    assert Warehouse.score(truth, run, "nDCG@1").means() == {"nDCG@1": 0.5}
+    nonsense = field("letor/r0.txt")
+    with expect_refusal("no query of the run is judged", InputError):
+        Warehouse.score(truth, nonsense, "nDCG@10")
+    with expect_refusal("letor2.txt: LETOR without ids … #docid", InputError):
+        Warehouse.score(field("letor/letor2.txt"), nonsense, "nDCG@10")
+    with expect_refusal("letor.txt: is LETOR … qrels_format='letor'", InputError):
+        Warehouse.score(truth, nonsense, "nDCG@10", qrels_format="svmlight")
+    with expect_refusal("LETOR … judgments and features"):
+        Warehouse.score({"10": {"GX001": 1}}, truth, "nDCG@10")
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("truth", "value"),
+    # i1 is relevant for u1, whose first it is, and i3 for u2, whose second it is
+    [("implicit.csv", 0.75), ("two.csv", 0.75)],
+)
+def test_a_truth_of_relevant_pairs(truth, value):
+    files = field(f"implicit_truth/{truth}"), field("implicit_truth/recs.csv")
+    code, _, told = command("score", *files, "RR")
+    assert (code, told.endswith("--relevance 1")) == (2, True)
+    assert scored((*files, "RR", "--relevance", "1")) == value
+    category = (
+        field("advice/cat.csv"),
+        field("advice/catr.csv"),
+    )  # i1 is the first of u1
+    code, _, told = command("score", *category, "RR")
+    assert (code, told.endswith("--relevance 1"), "category_id=" in told) == (2, True, False)
+    assert scored((*category, "P@1", "--relevance", "1")) == 1.0
+
+
+@needs_cases
+def test_pairs_that_repeat():
+    files = field("implicit_truth/truth.csv"), field("implicit_truth/recs.csv")
+    code, _, told = command("score", *files, "RR", "--relevance", "1")
+    assert (code, "--qrels-repeated" in told) == (2, True)
+    assert scored((*files, "RR", "--relevance", "1", "--repeated", "first")) == 0.75

@@ -6,7 +6,9 @@ import contextlib
 import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -44,7 +46,7 @@ _JUDGED = {
     4: ("query_id", "doc_id", "relevance", "timestamp"),
 }
 _BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
-    "run": {3: ("query_id", "doc_id", "score")},
+    "run": {3: ("query_id", "doc_id", "score"), 4: ("query_id", "doc_id", "rank", "score")},
     "qrels": _JUDGED,
     "training": {2: ("query_id", "doc_id"), **_JUDGED},
 }
@@ -88,7 +90,10 @@ class Delimited(FileFormat):
                 f"columns on top ({names}, as they come, with {self.delimiters} between)"
                 f"{self._bare(kind, len(header))}"
             )
-        found, ranking = choose(source.source, kind, header, mapping)
+        found, ranking = choose(
+            source.source, kind, header, mapping,
+            sample=lambda name: _first_cells(source, self.delimiter, header.index(name)),
+        )  # fmt: skip
         with self._records(con, [source], len(header), blank_lines) as relation:
             tables.fill(con, kind, relation, _by_place(found, header))
             rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
@@ -232,13 +237,14 @@ class Tsv(Delimited):
 class BareTsv(Tsv):
     """Records with tabs, and without a line that names the columns, as Elliot and MovieLens have them.
 
-    A run has user, item and score; judgments have user, item, rating and perhaps a time.
+    A run has user, item and score, or query, document and rank; judgments have user, item, rating and
+    perhaps a time. Which of both the third column of a run is, its values say.
     """
 
     name = "bare"
-    aliases = ("elliot",)
+    aliases: ClassVar[tuple[str, ...]] = ("elliot",)
     suffixes = ()
-    contents = ("run", "qrels", "training")
+    contents: ClassVar[tuple[Contents, ...]] = ("run", "qrels", "training")
     names_columns = False
 
     def sniff(self, head: Head) -> Confidence:
@@ -252,7 +258,77 @@ class BareTsv(Tsv):
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the columns by their places."""
         table = self.read_bare(con, source, _BARE[kind])
-        return reshaped.read(con, table, kind, mapping)
+        if kind != "run":
+            return reshaped.read(con, table, kind, mapping)
+        third = list(table.columns)[2]
+        ((are_places, are_mixed, are_rising),) = staging.run(
+            con, "checks/places_or_scores",
+            table=f"(select query_id, {third} as third from staged_table)",
+        )  # fmt: skip
+        self.check_places(source, len(table.columns), are_places, are_mixed or are_rising)
+        if not are_places or third == "rank":
+            return reshaped.read(con, table, kind, mapping)
+        con.execute("alter table staged_table rename column score to rank")
+        named = replace(table, columns=dict.fromkeys(("query_id", "doc_id", "rank"), "VARCHAR"))
+        reading = reshaped.read(con, named, kind, mapping)
+        told = "the third column counts the documents of each query: it is read as their ranks"
+        return replace(reading, warnings=(*reading.warnings, *self.of_places(told)))
+
+    def of_places(self, told: str) -> tuple[str, ...]:
+        """Return the warnings about a third column that is read as ranks."""
+        return (told,)
+
+    def check_places(
+        self, source: LocalFile, width: int, are_places: bool, are_unclear: bool
+    ) -> None:
+        """Refuse a third column that may be scores or ranks."""
+        if not are_places and (are_unclear or width > 3):
+            raise InputError(
+                f"{source.source}: it is not clear whether its third column is a score or a rank: put "
+                "a line with the names of the columns on top (query_id, doc_id, score or rank, with "
+                f"{self.delimiters} between)"
+            )
+
+
+class MsMarco(BareTsv):
+    """Runs of MS MARCO: query, document and rank, with ColBERT's score as a fourth column, and tabs."""
+
+    name = "msmarco"
+    aliases: ClassVar[tuple[str, ...]] = ("colbert",)
+    contents: ClassVar[tuple[Contents, ...]] = ("run",)
+
+    def sniff(self, head: Head) -> Confidence:
+        """Go by the third column: it counts the documents of each query."""
+        if head.contents != "run":
+            return Confidence.NONE
+        # the last line may be cut
+        lines = list(head.lines())[: None if head.text.endswith("\n") else -1]
+        last, place, is_list = "", 0.0, False
+        for line in lines:
+            cells = line.split(self.delimiter)
+            if len(cells) not in _BARE["run"] or not all(map(is_number, cells[2:])):
+                return Confidence.NONE
+            is_list = is_list or cells[0] == last
+            expected = (place + 1,) if cells[0] == last else (0, 1)
+            last, place = cells[0], float(cells[2])
+            if place not in expected:
+                return Confidence.NONE
+        # one document a query says nothing
+        return Confidence.CONTENT if is_list else Confidence.NONE
+
+    def of_places(self, told: str) -> tuple[str, ...]:
+        """Say nothing: it is the format."""
+        return ()
+
+    def check_places(
+        self, source: LocalFile, width: int, are_places: bool, are_unclear: bool
+    ) -> None:
+        """Refuse a third column that is no rank."""
+        if not are_places:
+            raise InputError(
+                f"{source.source}: a run of MS MARCO has the rank in its third column, from 1 on down "
+                f"each list, and this one has not; if it is the score, {option('format', 'bare')}"
+            )
 
 
 def cells(line: str, delimiter: str) -> list[str]:
@@ -293,6 +369,12 @@ def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
         if _has_content(record):
             return record, line - 1
     raise EmptyError(file.source, "line")
+
+
+def _first_cells(file: LocalFile, delimiter: str, place: int) -> list[str]:
+    """Return the first cells of a column below its name."""
+    rows = (record for _, record in _records(file, delimiter) if _has_content(record))
+    return [record[place] for record in islice(rows, 1, 101) if len(record) > place]
 
 
 def _has_content(record: Sequence[str]) -> bool:

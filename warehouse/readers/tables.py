@@ -38,7 +38,10 @@ def read(
     """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
     with table_errors(source):
         types = staging.types_of(con, relation)
-        found, ranking = choose(source, kind, list(types), mapping)
+        found, ranking = choose(
+            source, kind, list(types), mapping,
+            sample=lambda name: staging.first_values(con, relation, ident(name)),
+        )  # fmt: skip
         _refuse_twins(source, types, found, names)
         refuse_lost_digits(con, source, relation, types, found)
         fill(con, kind, relation, by_types(source, kind, found, types))
