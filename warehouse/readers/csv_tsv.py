@@ -28,6 +28,7 @@ from warehouse.readers.formats import (
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import (
     LIMIT,
+    UNIX_TIME,
     BadLines,
     is_number,
     refuse_if_not_text,
@@ -50,6 +51,8 @@ _BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
     "qrels": _JUDGED,
     "training": {2: ("query_id", "doc_id"), **_JUDGED},
 }
+# A number above is no relevance for certain: a file without a header may have anything there.
+_HIGHEST_GRADE = 10
 # RecBole writes the type of a column after its name.
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
@@ -88,7 +91,7 @@ class Delimited(FileFormat):
                 f"{source.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
                 f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
                 f"columns on top ({names}, as they come, with {self.delimiters} between)"
-                f"{self._bare(kind, len(header))}"
+                f"{self._bare(kind, source)}"
             )
         found, ranking = choose(
             source.source, kind, header, mapping,
@@ -141,7 +144,7 @@ class Delimited(FileFormat):
                 return None
         return tables.batch_readings(con, files, ranking, found["value"])
 
-    def _bare(self, kind: Kind, width: int) -> str:
+    def _bare(self, kind: Kind, source: LocalFile) -> str:
         """Return how a file without a header could be read as it is."""
         return ""
 
@@ -191,8 +194,9 @@ class Tsv(Delimited):
     delimiter = "\t"
     delimiters = "tabs"
 
-    def _bare(self, kind: Kind, width: int) -> str:
-        is_one = width in _BARE.get(kind, {})
+    def _bare(self, kind: Kind, source: LocalFile) -> str:
+        rows = [row for _, row in islice(_records(source, self.delimiter), 100)]
+        is_one = _looks_bare(kind, [row for row in rows if _has_content(row)])
         return f", or read it as it is: {option('format', 'bare')}" if is_one else ""
 
     def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
@@ -303,18 +307,12 @@ class MsMarco(BareTsv):
             return Confidence.NONE
         # the last line may be cut
         lines = list(head.lines())[: None if head.text.endswith("\n") else -1]
-        last, place, is_list = "", 0.0, False
-        for line in lines:
-            cells = line.split(self.delimiter)
-            if len(cells) not in _BARE["run"] or not all(map(is_number, cells[2:])):
-                return Confidence.NONE
-            is_list = is_list or cells[0] == last
-            expected = (place + 1,) if cells[0] == last else (0, 1)
-            last, place = cells[0], float(cells[2])
-            if place not in expected:
-                return Confidence.NONE
+        rows = [line.split(self.delimiter) for line in lines]
+        if any(len(row) not in _BARE["run"] or not all(map(is_number, row[2:])) for row in rows):
+            return Confidence.NONE
         # one document a query says nothing
-        return Confidence.CONTENT if is_list else Confidence.NONE
+        is_it = _counts([row[0] for row in rows], [float(row[2]) for row in rows])
+        return Confidence.CONTENT if is_it else Confidence.NONE
 
     def of_places(self, told: str) -> tuple[str, ...]:
         """Say nothing: it is the format."""
@@ -341,6 +339,37 @@ def cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:
         return line.split(delimiter)
+
+
+def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first rows of a file without a header are what BareTsv takes them for."""
+    width = len(rows[0])
+    if width not in _BARE.get(kind, {}) or any(len(row) != width for row in rows):
+        return False
+    if kind == "training" and width == 2:
+        return True
+    times = [row for row in rows if UNIX_TIME.fullmatch(row[-1])]
+    if not all(is_number(row[2]) for row in rows) or len(times) != (len(rows) if width > 3 else 0):
+        return False
+    if kind == "run":
+        return width == 3
+    # what counts the rows of a query is a rank, and a relevance is small
+    thirds = [float(row[2]) for row in rows]
+    return max(thirds) <= _HIGHEST_GRADE and not _counts([row[0] for row in rows], thirds)
+
+
+def _counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
+    """Whether numbers count the rows of each query, from 0 or 1, where one has several.
+
+    >>> _counts(["a", "a", "b"], [1, 2, 1]), _counts(["a", "b"], [1, 1]), _counts(["a", "a"], [2, 1])
+    (True, False, False)
+    """
+    last, place = None, -1.0
+    for query, number in zip(queries, numbers, strict=True):
+        if number not in ((place + 1,) if query == last else (0, 1)):
+            return False
+        last, place = query, number
+    return len(set(queries)) < len(queries)
 
 
 def _by_place(found: Mapping[str, str], header: Sequence[str]) -> tables.Columns:

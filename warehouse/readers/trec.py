@@ -15,6 +15,7 @@ from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
 from warehouse.readers.lines import (
     LONGEST_RECORD,
     NUMBER,
+    UNIX_TIME,
     fields_of,
     has_fields,
     hash_warnings,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
-# From 1973 on, in seconds; in milliseconds that is more digits.
-_UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 
 
 class SeveralSystemsError(InputError):
@@ -107,7 +106,7 @@ def _other_layout(head: Head) -> str:
         )
     by_chance = "; if it is TREC all the same, say its format"
     # the first line may hold other names of columns
-    if lines and len(lines[-1]) == FIELDS["qrels"] and _UNIX_TIME.fullmatch(lines[-1][3]):
+    if lines and len(lines[-1]) == FIELDS["qrels"] and UNIX_TIME.fullmatch(lines[-1][3]):
         return (
             f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
             "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
