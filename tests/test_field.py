@@ -1,0 +1,177 @@
+"""Inputs that people in the field stumble over, with their right values: shared/cases/field."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from projects import command
+from refusals import expect_refusal
+from shared_cases import CASES, needs_cases
+
+from warehouse.errors import InputError, UsageError
+from warehouse.warehouse import Warehouse
+
+FIELD = CASES / "field"
+
+
+def scored(arguments: tuple[str, ...]) -> float:
+    """Return the one value that a command of `score` prints."""
+    code, out, err = command("score", *arguments, "-f", "csv")
+    assert code == 0, err
+    return float(out.split(",")[-1])
+
+
+def field(name: str) -> str:
+    """Return the path of an input."""
+    return str(FIELD / name)
+
+
+@needs_cases
+def test_two_files_with_names_of_their_own():
+    """b9 is first, b1 with 5 stars second; expected d1 is second of two, and d2 first: 3/4."""
+    files = field("two_headers/truth_m.csv"), field("two_headers/run_m.csv")
+    names = ("qrels query_id reader", "qrels doc_id book", "qrels relevance stars")
+    names += ("run query_id person", "run doc_id item_ref", "run score yhat")
+    words = [
+        word for side, ours, theirs in map(str.split, names)
+        for word in (f"--{side}-column", f"{ours}={theirs}")
+    ]  # fmt: skip
+    assert scored((*files, "RR(rel=4)", *words)) == 0.5
+    lists = field("two_headers/li.jsonl")
+    columns = {
+        "qrels_columns": {"doc_id": "expected_ids"},
+        "run_columns": {"doc_id": "retrieved_ids"},
+    }
+    assert Warehouse.score(lists, lists, "RR@10", **columns).means() == {"RR@10": 0.75}
+    with Warehouse.scorer(lists, "RR@10", **columns) as score_run:
+        assert score_run(lists).means() == {"RR@10": 0.75}
+    with expect_refusal("li.jsonl … column 'expected_ids' … qrels_columns= … run_columns="):
+        Warehouse.score(lists, lists, "RR@10", columns={"doc_id": "expected_ids"})
+
+
+def test_the_truth_is_not_scored_against_itself(put):
+    """One table may be both, but not with one column; the mapping for one side takes precedence."""
+    rows = [{"q": "a", "d": "x", "grade": 1, "s": 0.5}, {"q": "a", "d": "y", "grade": 0, "s": 0.7}]
+    path = put("".join(json.dumps(row) + "\n" for row in rows), "both.jsonl")
+    names = {"query_id": "q", "doc_id": "d"}
+    for both in (rows, path):
+        found = Warehouse.score(both, both, "RR", columns={**names, "score": "s"})
+        assert found.means() == {"RR": 0.5}
+        with expect_refusal("column 'grade'"):
+            Warehouse.score(both, both, "RR", columns={**names, "score": "grade"})
+    precise = {"columns": {**names, "score": "grade"}, "run_columns": {"score": "s"}}
+    assert Warehouse.score(path, path, "RR", **precise).means() == {"RR": 0.5}
+    with pytest.raises(UsageError, match="not for dict"):  # named for this side alone
+        Warehouse.score(path, {"a": {"x": 1.0}}, "RR", columns=names, run_columns={"score": "s"})
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    # item i1 of u1 has 4 and then 5; i2 has 3. With 9, the sum, it is the only one of two above 8
+    [("first", 4), ("last", 5), ("max", 5), ("sum", 9), ("count", 2)],
+)
+def test_rows_that_repeat(rule, value):
+    truth = field("implicit_truth/truth2.csv")
+    run = {"u1": {"i1": 1.0}, "u2": {"i3": 1.0}}
+    for level, wanted in ((value, 0.5), (value + 1, 0.0)):  # u2 has 1
+        found = Warehouse.score(truth, run, f"RR(rel={level})", qrels_repeated=rule)
+        assert found.means() == {f"RR(rel={level})": wanted}
+    assert found.qrels.warnings[0].startswith("1 row repeats a document of a query")
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("file", "words", "told"),
+    [
+        ("run.tsv", (), ""),
+        ("colbert.tsv", (), ""),
+        ("run.tsv", ("--run-format", "bare"), "read as their ranks"),
+        ("colbert.tsv", ("--run-format", "colbert"), ""),
+    ],
+)
+def test_runs_of_ms_marco(file, words, told):
+    """The relevant document is the second of query 1 and the first of query 2: (1/2 + 1) / 2."""
+    arguments = ("score", field("msmarco/qrels.tsv"), field(f"msmarco/{file}"), "RR@10", *words)
+    code, out, err = command(*arguments, "-f", "csv")
+    assert (code, out.splitlines()[1]) == (0, "RR@10,0.75")
+    assert told in err
+    assert bool(told) == bool(err)
+
+
+@pytest.mark.parametrize(
+    ("thirds", "value"),
+    # the documents are a, b and c in the order of the file, and c is relevant
+    [
+        ((1, 2, 3), 1 / 3),  # ranks
+        ((0, 1, 2), 1 / 3),
+        ((3, 2, 1), 1 / 3),  # scores in their order
+        ((0.5, 0.7, 0.9), 1),  # scores from the last to the first
+        ((2, 1, 3), None),  # either
+        ((1, 3, 2), None),
+        ((1, 3, 4), None),  # ranks with a gap, or scores from the last to the first
+    ],
+)
+def test_a_third_column_without_a_name(put, thirds, value):
+    """It is ranks where it counts the documents, scores where it does not, and refused where unclear."""
+    lines = "".join(f"q\t{doc}\t{third}\n" for doc, third in zip("abc", thirds, strict=True))
+    path = put(lines, "r.tsv")
+    if value is None:
+        with expect_refusal("r.tsv … a score or a rank", InputError):
+            Warehouse.score({"q": {"c": 1}}, path, "RR", run_format="bare")
+    else:
+        assert (
+            Warehouse.score({"q": {"c": 1}}, path, "RR", run_format="bare").means()["RR"] == value
+        )
+    with expect_refusal("r.tsv", InputError):  # a rank and a score, or else
+        bad = put(lines.replace("\n", "\t5\n").replace("\t1\t", "\t8\t"), "r.tsv")
+        Warehouse.score({"q": {"c": 1}}, bad, "RR", run_format="bare")
+
+
+@needs_cases
+def test_letor():
+    """GX001 with 2 is second and GX002 with 0 first; GX003 with 1 is first: (1/2 + 1) / 2."""
+    truth, run = (
+        field("letor/letor.txt"),
+        {"10": {"GX002": 2.0, "GX001": 1.0}, "11": {"GX003": 1.0}},
+    )
+    assert Warehouse.score(truth, run, "RR").means() == {"RR": 0.75}
+    assert Warehouse.score(truth, run, "nDCG@1").means() == {"nDCG@1": 0.5}
+    nonsense = field("letor/r0.txt")
+    with expect_refusal("no query of the run is judged", InputError):
+        Warehouse.score(truth, nonsense, "nDCG@10")
+    with expect_refusal("letor2.txt: LETOR without ids … #docid", InputError):
+        Warehouse.score(field("letor/letor2.txt"), nonsense, "nDCG@10")
+    with expect_refusal("letor.txt: is LETOR … qrels_format='letor'", InputError):
+        Warehouse.score(truth, nonsense, "nDCG@10", qrels_format="svmlight")
+    with expect_refusal("LETOR … judgments and features"):
+        Warehouse.score({"10": {"GX001": 1}}, truth, "nDCG@10")
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("truth", "value"),
+    # i1 is relevant for u1, whose first it is, and i3 for u2, whose second it is
+    [("implicit.csv", 0.75), ("two.csv", 0.75)],
+)
+def test_a_truth_of_relevant_pairs(truth, value):
+    files = field(f"implicit_truth/{truth}"), field("implicit_truth/recs.csv")
+    code, _, told = command("score", *files, "RR")
+    assert (code, told.endswith("--relevance 1")) == (2, True)
+    assert scored((*files, "RR", "--relevance", "1")) == value
+    category = (
+        field("advice/cat.csv"),
+        field("advice/catr.csv"),
+    )  # i1 is the first of u1
+    code, _, told = command("score", *category, "RR")
+    assert (code, told.endswith("--relevance 1"), "category_id=" in told) == (2, True, False)
+    assert scored((*category, "P@1", "--relevance", "1")) == 1.0
+
+
+@needs_cases
+def test_pairs_that_repeat():
+    files = field("implicit_truth/truth.csv"), field("implicit_truth/recs.csv")
+    code, _, told = command("score", *files, "RR", "--relevance", "1")
+    assert (code, "--qrels-repeated" in told) == (2, True)
+    assert scored((*files, "RR", "--relevance", "1", "--repeated", "first")) == 0.75
