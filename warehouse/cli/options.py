@@ -91,6 +91,15 @@ Protocol = Annotated[
         help="The rules of the evaluation; see: warehouse protocols.",
     ),
 ]
+Exclude = Annotated[
+    str | None,
+    typer.Option(
+        "--exclude",
+        metavar="self|training|LIST",
+        help="Leave documents out of the rankings, whose ranks close up: the one with the id of its "
+        "query (self), those in the training set (training), or a list by query.",
+    ),
+]
 # Which runs: options of the commands that show several.
 Runs = Annotated[
     list[str] | None,

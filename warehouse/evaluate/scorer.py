@@ -122,6 +122,7 @@ def scorer(
     where: str | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Scorer:
@@ -140,14 +141,15 @@ def scorer(
     """
     check_at_least(1, level=level, depth=depth, threads=threads)
     asked = scoring.ask(
-        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
-    )
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth,
+        exclude=exclude,
+    )  # fmt: skip
     if any(isinstance(line, notation.Relstring) for line in asked.lines):
         raise UsageError("relstring: is no metric; a scorer computes metrics only")
     return prepare(
         asked, qrels, lower_is_better=lower_is_better, qrels_format=qrels_format,
         run_format=run_format, columns=columns, attributes=attributes, relevance=relevance,
-        normalise=normalise, where=where, iterations=iterations, training=training,
+        normalise=normalise, where=where, iterations=iterations, training=training, exclude=exclude,
         resources=database.Resources(memory_limit, threads),
     )  # fmt: skip
 
@@ -166,6 +168,7 @@ def prepare(
     where: str | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
     resources: database.Resources | None = None,
 ) -> Scorer:
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
@@ -177,7 +180,7 @@ def prepare(
             con, qrels, asked.work,
             format=qrels_format, columns=columns_of[of_qrels], relevance=relevance,
             attributes=batches.source_list(attributes), normalise=normalise, where=where,
-            iterations=iterations, training=training,
+            iterations=iterations, training=training, exclude=exclude,
         )  # fmt: skip
     except BaseException:
         con.close()

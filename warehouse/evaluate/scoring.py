@@ -94,12 +94,16 @@ def ask(
     judged_only: bool,
     depth: int | None,
     list_silent: bool = False,
+    exclude: object = None,
 ) -> Asked:
     """Return what metrics are, under a protocol whose rules may be changed.
 
     With `list_silent`, a query that the run does not have is listed, whatever the protocol says.
+    `exclude` is a rule of the protocol, or a source of documents to leave out.
     """
-    rules = protocols.get(protocol)
+    is_rule = isinstance(exclude, str) and exclude in (protocols.SELF, protocols.TRAINING)
+    rule = str(exclude) if is_rule else None if exclude is None else files.LISTED
+    rules = protocols.get(protocols.without(protocol, rule))
     rules = replace(
         rules,
         queries="judged" if complete else rules.queries,
@@ -139,6 +143,7 @@ def score(
     queries: object | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
     zscores: str | os.PathLike[str] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -160,8 +165,11 @@ def score(
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
-    training set. `attributes` is a source of attributes of documents, or of queries (column query_id),
-    or a list of such.
+    training set. `exclude` leaves documents out of the rankings, whose ranks close up; the judgments
+    stay: with "self" the document that has the id of its query, with "training" those that the
+    training set has for the query, else those of a file, dict or table of pairs (query_id, doc_id) or of
+    a list for each query. `attributes` is a source of attributes of documents, or of queries (column
+    query_id), or a list of such.
 
     `engine` says where the values are computed: "local" in this process, "spark" in the tasks of the
     active session or of a new one on the `master`, or in those of an object with `map(function, parts)`,
@@ -171,6 +179,8 @@ def score(
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
+    >>> score({"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, "RR P@1", exclude="self").means()
+    {'RR': 1.0, 'P@1': 1.0}
     >>> score({"q": {"a": 1}}, [{"q": {"a": 2.0}}, {"q": {"b": 2.0, "a": 1.0}}], "RR").board()
     ┌─────────┬────────┐
     │   run   │   RR   │
@@ -183,8 +193,9 @@ def score(
     """
     check_at_least(1, level=level, depth=depth, threads=threads)
     asked = ask(
-        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
-    )
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth,
+        exclude=exclude,
+    )  # fmt: skip
     rules, work, lines, requested = asked.rules, asked.work, asked.lines, asked.requested
     reference = None if zscores is None else read_zscores(zscores)
     several = run if isinstance(run, list | tuple) and not is_records(run) else None
@@ -207,6 +218,7 @@ def score(
         con, qrels, work, format=qrels_format, columns=columns_of[of_qrels],
         attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
         where=where, is_global=is_global, queries=queries, iterations=iterations, training=training,
+        exclude=exclude,
     )  # fmt: skip
     reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
     if engine != "local":

@@ -25,6 +25,7 @@ EXAMPLES = {
         "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
         "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
         "warehouse evaluate -d dl19 -m AP --qrels 1",
+        "warehouse evaluate -d dl19 -m nDCG@10 --exclude self",
         "warehouse evaluate -d dl19 --engine spark",
     )
 }
@@ -53,6 +54,7 @@ def evaluate(
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
+    exclude: options.Exclude = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
     ] = False,
@@ -92,6 +94,7 @@ def evaluate(
     expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
+    from warehouse.metrics import protocols
     from warehouse.warehouse import Warehouse
 
     wanted = metric or []
@@ -99,7 +102,8 @@ def evaluate(
         engine, master=master is not None, by=by != "run", exchange=exchange is not None
     )
     if show_sql:
-        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=protocol), None, "sql")
+        rules = protocols.without(protocol, exclude)
+        emit(Warehouse.sql(wanted or DEFAULT_METRICS, protocol=rules), None, "sql")
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", "metric", len(wanted)) as step:
@@ -109,6 +113,7 @@ def evaluate(
             metrics=wanted,
             slices=slice or (),
             protocol=protocol,
+            exclude=exclude,
             qrels=qrels,
             dry_run=dry_run,
             on_metric=step,
@@ -118,6 +123,10 @@ def evaluate(
             exchange=exchange,
         )
     narrate(done, dry_run=dry_run)
+    if exclude is not None:
+        say(f"protocol {done.protocol}: {protocols.left_out(done.protocol)}")
+        for name in sorted({row[0] for row in done.details}):
+            say(f"the board: {command('leaderboard', name, protocol=done.protocol)}")
 
 
 def narrate(done: Outcome, *, dry_run: bool = False) -> None:
