@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from projects import command
@@ -75,8 +76,60 @@ def test_problems_are_told_with_their_lines(con, put):
     path = put("\n".join(map(json.dumps, lines)), "a.jsonl")
     readers.stage(con, path, "run", where="day > '2026-01-01'")
     assert rows(con) == [("1", str(2**60 + 2), 2.0)]
-    with expect_refusal("format trec"):
-        readers.stage(con, put("q Q0 d 1 2 t\n"), "run", where="rank = 1")
+
+
+# One run in every layout: the scores of q1 are 9, 8 and -inf (masked), and those of q2 are 9 and 8.
+RUN = {"q1": {"q1": 9.0, "b": 8.0, "c": -math.inf}, "q2": {"x": 9.0, "7": 8.0}}
+ROWS = [(q, d, s) for q, docs in RUN.items() for d, s in docs.items()]
+LAYOUTS = {
+    "r.run": "".join(f"{q} Q0 {d} {n} {s} {q}-tag\n" for n, (q, d, s) in enumerate(ROWS)),
+    "r.csv": "query_id,doc_id,score\n" + "".join(f"{q},{d},{s}\n" for q, d, s in ROWS),
+    "r.json": json.dumps({q: {d: str(s) for d, s in docs.items()} for q, docs in RUN.items()}),
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("layout", [*LAYOUTS, "dict"])
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("query_id <> doc_id and score > -100", ["b", "x", "7"]),
+        ("score = 8", ["b", "7"]),
+        ("doc_id in ('b', '7')", ["b", "7"]),
+        ("row_number() over (partition by query_id order by score desc) = 1", ["q1", "x"]),
+    ],
+)
+def test_one_condition_in_every_layout(con, put, layout, where, kept):
+    """Formats without named columns have ours; a masked score is no number to refuse when left out."""
+    source = RUN if layout == "dict" else put(LAYOUTS[layout], layout)
+    readers.stage(con, source, "run", where=where)
+    assert [row[1] for row in rows(con)] == kept
+    with expect_refusal("1 problem … inf", InputError):
+        readers.stage(con, source, "run", where="query_id = 'q1'")
+    assert nothing_left(con)
+
+
+@pytest.mark.core
+def test_our_columns_of_formats_without_names(con, put):
+    path = put(LAYOUTS["r.run"], "r.run")
+    readers.stage(con, path, "run", where="tag = 'q2-tag' and rank < 4")
+    assert rows(con) == [("q2", "x", 9.0)]
+    with expect_refusal("stamp … (query_id, doc_id, score, rank, tag)"):
+        readers.stage(con, path, "run", where="stamp > 3")
+    with expect_refusal(
+        "expected 6 fields", InputError
+    ):  # it cannot be told whether it is left out
+        readers.stage(con, put(LAYOUTS["r.run"] + "q2 Q0 y\n", "s.run"), "run", where="rank = 1")
+    readers.stage(con, put("q 0 a 2\nq 0 b 0\n", "q.txt"), "qrels", where="relevance > 0")
+    assert rows(con) == [("q", "a", 2.0, "0")]
+
+
+@pytest.mark.core
+def test_places_of_ranks_close_up(con, put):
+    """The condition took the first place out: the second is now the first, and nothing is unknown."""
+    path = put("query_id,doc_id,rank\nq,q,1\nq,a,2\nq,b,3\n", "r.csv")
+    readers.stage(con, path, "run", where="query_id <> doc_id")
+    assert [row[1] for row in rows(con)] == ["a", "b"]
 
 
 def test_a_split_by_time(tmp_path, monkeypatch):
@@ -104,17 +157,23 @@ def test_a_split_by_time(tmp_path, monkeypatch):
 def test_score_reads_some_judgments(put):
     """Before 200, user 1 likes item 10, the second of two, and user 2 item 10, which is not found."""
     run = {"1": {"11": 2.0, "10": 1.0}, "2": {"12": 1.0}}
-    how = {"where": "timestamp < 200", "relevance": "rating >= 4"}
+    how = {"qrels_where": "timestamp < 200", "relevance": "rating >= 4"}
     path = put(RATINGS, "a.csv")
     assert Warehouse.score(path, run, "RR", **how).means() == {"RR": 0.25}
     with Warehouse.scorer(path, "RR", **how) as score_run:
         assert score_run(run).means() == {"RR": 0.25}
     (path.parent / "r.json").write_text(json.dumps(run))
     arguments = ("score", str(path), str(path.parent / "r.json"), "RR", "-f", "csv")
-    words = ("--where", "timestamp < 200", "--relevance", "rating >= 4")
+    words = ("--qrels-where", "timestamp < 200", "--relevance", "rating >= 4")
     code, out, _ = command(*arguments, *words)
     assert (code, out.splitlines()[1].split(",")[-1]) == (0, "0.25")
     code, _, told = command(*arguments, "--where", "stamp < 200")
-    assert (code, "--where stamp < 200" in told) == (2, True)
+    assert (code, "--qrels-where 'stamp < 200'" in told) == (2, True)
+    with expect_refusal("run_where='timestamp < 200' … <dict>"):  # the condition is for both
+        Warehouse.score(path, run, "RR", where="timestamp < 200")
+    with expect_refusal("for both sources … qrels_where= … run_where="):
+        Warehouse.score(path, run, "RR", where="timestamp < 200", run_where="score > 1")
+    truth = {"1": {"10": 1}, "2": {"9": 1}}
+    assert Warehouse.score(truth, run, "RR", where="query_id = '1'").means() == {"RR": 0.5}
     with expect_refusal("goes with judgments that name their queries"):
-        Warehouse.score({"a": 1}, run, "RR", where="true", is_global=True)
+        Warehouse.score({"a": 1}, run, "RR", qrels_where="true", is_global=True)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 _URL = re.compile("([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 # Characters that move a terminal's cursor, break the line, reverse the text direction, or that Unicode
@@ -32,8 +32,15 @@ NO_MEMORY = (
 _FEW = 6
 # Whether the reader of errors has typed a command; otherwise Python.
 _IN_SHELL = ContextVar("in_shell", default=False)
+# Which of the two sources of `score` is read, qrels or run; empty elsewhere.
+_SIDE = ContextVar("side", default="")
+# Options of which each of the two sources has its own.
+_SIDED = ("column", "format", "where", "repeated")
 # Options whose arguments in Python have another name.
-_ARGUMENTS = {"at": "run_at", "column": "columns", "from": "origin", "global": "is_global"}
+_ARGUMENTS = {
+    "at": "run_at", "column": "columns", "qrels-column": "qrels_columns", "from": "origin",
+    "run-column": "run_columns", "global": "is_global",
+}  # fmt: skip
 
 
 class WarehouseError(Exception):
@@ -206,27 +213,42 @@ def is_in_shell() -> bool:
     return _IN_SHELL.get()
 
 
+@contextmanager
+def of_side(side: Literal["qrels", "run"]) -> Iterator[None]:
+    """Let errors name the options that are for one of the two sources of `score`."""
+    token = _SIDE.set(side)
+    try:
+        yield
+    finally:
+        _SIDE.reset(token)
+
+
 def option(name: str, value: object = True) -> str:
     """Return an option as the reader of an error writes it: in Python, as an argument.
 
     A value of two parts, as those of --column, is a pair, and one with commas a list. Without a value
-    the option is a switch; of None, only its name is returned.
+    the option is a switch; of None, only its name is returned. A value is quoted for the shell.
 
     >>> option("replace"), option("column", ("score", "s")), option("lower-is-better")
     ('replace=True', "columns={'score': 's'}", 'lower_is_better=True')
     >>> with in_shell():
     ...     option("replace"), option("column", ("score", "s")), option("from", "qrels")
     ('--replace', '--column score=s', '--from qrels')
+    >>> with in_shell(), of_side("run"):
+    ...     option("column", ("score", "my stars"))
+    "--run-column 'score=my stars'"
     >>> option("leave-out", None)
     'leave_out='
     """
+    if name in _SIDED and _SIDE.get():
+        name = f"{_SIDE.get()}-{name}"
     if _IN_SHELL.get():
         if value is None:
             return f"--{name}"
         shown = str(value)
         if isinstance(value, list | tuple):
             shown = ("=" if isinstance(value, tuple) else ",").join(map(str, value))
-        return f"--{name}" if value is True else f"--{name} {shown}".strip()
+        return f"--{name}" if value is True else f"--{name} {shlex.quote(shown)}"
     argument = _ARGUMENTS.get(name, name.replace("-", "_"))
     if value is None:
         return f"{argument}="

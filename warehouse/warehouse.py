@@ -129,6 +129,7 @@ class Warehouse:
         relevance: str | None = None,
         normalise: str | None = None,
         where: str | None = None,
+        repeated: str | None = None,
         is_global: bool = False,
         queries: object | None = None,
         iterations: bool = False,
@@ -140,8 +141,10 @@ class Warehouse:
 
         Columns: `query_id, doc_id, relevance[, iteration]`; `columns` maps these to other names.
         `relevance` is an SQL expression that gives the relevance, as in "rating >= 4", and `where` a
-        condition over the columns of a table that chooses its rows, as in "year >= 2020". With
-        `iterations`, a document can be judged once per iteration (a subtopic or a judgment
+        condition over the columns of a table that chooses its rows, as in "year >= 2020"; where columns
+        have no names, they have ours. `repeated` says which row counts where a document is there several
+        times for a query, "first", "last" or "max", or that the "sum" or the "count" of its rows does.
+        With `iterations`, a document can be judged once per iteration (a subtopic or a judgment
         group). The format "prefs" reads preferences. With `is_global`, all `queries` (default: the
         queries of the loaded runs) share one set of judged documents. Raises InputError for bad
         content, and ConflictError if other qrels are already loaded; `replace` loads them as a new
@@ -161,8 +164,8 @@ class Warehouse:
             lambda con, name: stage_qrels(
                 con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, where=where, is_global=is_global, queries=queries,
-                iterations=iterations, replace=replace,
+                normalise=normalise, where=where, repeated=repeated, is_global=is_global,
+                queries=queries, iterations=iterations, replace=replace,
             ),
         )  # fmt: skip
 
@@ -182,6 +185,7 @@ class Warehouse:
         relevance: str | None = None,
         normalise: str | None = None,
         where: str | None = None,
+        repeated: str | None = None,
         replace: bool = False,
     ) -> list[Loaded]:
         """Load judgments of a named judge, or of several, and return what was loaded for each.
@@ -212,7 +216,7 @@ class Warehouse:
                 con, source, name,
                 judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
                 format=format, columns=columns, relevance=relevance, normalise=normalise,
-                where=where, replace=replace,
+                where=where, repeated=repeated, replace=replace,
             ),
         )  # fmt: skip
 
@@ -260,6 +264,7 @@ class Warehouse:
         relevance: str | None = None,
         normalise: str | None = None,
         where: str | None = None,
+        repeated: str | None = None,
         replace: bool = False,
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
@@ -280,7 +285,7 @@ class Warehouse:
             lambda con, name: stage_training(
                 con, source, name,
                 label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, where=where, replace=replace,
+                normalise=normalise, where=where, repeated=repeated, replace=replace,
             ),
         )  # fmt: skip
 
@@ -299,6 +304,7 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
         where: str | None = None,
+        repeated: str | None = None,
         replace: bool = False,
         where_it_lies: bool = False,
     ) -> Loaded:
@@ -329,7 +335,8 @@ class Warehouse:
             dataset, source,
             lambda con, chosen: stage_run(
                 con, source, chosen, options,
-                format=format, columns=columns, normalise=normalise, where=where, replace=replace,
+                format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
+                replace=replace,
             ),
         )  # fmt: skip
 
@@ -347,6 +354,7 @@ class Warehouse:
         columns: Mapping[str, str] | None = None,
         normalise: str | None = None,
         where: str | None = None,
+        repeated: str | None = None,
         replace: bool = False,
         where_it_lies: bool = False,
         on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
@@ -374,8 +382,8 @@ class Warehouse:
         name = self._to_load(dataset, sources)
         return load_runs(
             self.file, batches.source_list(sources), name, options,
-            format=format, columns=columns, normalise=normalise, where=where, replace=replace,
-            on_run=on_run or (lambda source, done: None),
+            format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
+            replace=replace, on_run=on_run or (lambda source, done: None),
         )  # fmt: skip
 
     def ingest_folder(

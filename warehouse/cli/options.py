@@ -309,6 +309,20 @@ Columns = Annotated[
         help="Read our column from the file's column, as in query_id=user; repeatable.",
     ),
 ]
+QrelsColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--qrels-column",
+        metavar="OURS=THEIRS",
+        help="As --column, for the judgments only; repeatable.",
+    ),
+]
+RunColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--run-column", metavar="OURS=THEIRS", help="As --column, for the runs only; repeatable."
+    ),
+]
 Iterations = Annotated[
     bool,
     typer.Option(
@@ -372,8 +386,33 @@ Where = Annotated[
         "--where",
         metavar="SQL",
         help="Read only the rows for which this SQL condition over the file's columns is true, as in "
-        "'timestamp >= 1577836800'.",
+        "'timestamp >= 1577836800'; TREC and JSON have our columns, as in 'query_id <> doc_id'.",
     ),
+]
+QrelsWhere = Annotated[
+    str | None,
+    typer.Option("--qrels-where", metavar="SQL", help="As --where, for the judgments only."),
+]
+RunWhere = Annotated[
+    str | None,
+    typer.Option("--run-where", metavar="SQL", help="As --where, for the runs only."),
+]
+Repeated = Annotated[
+    str | None,
+    typer.Option(
+        "--repeated",
+        metavar="RULE",
+        help="Where a document is there several times for a query, take the first, last or max of its "
+        "rows, or their sum or count.",
+    ),
+]
+QrelsRepeated = Annotated[
+    str | None,
+    typer.Option("--qrels-repeated", metavar="RULE", help="As --repeated, for the judgments only."),
+]
+RunRepeated = Annotated[
+    str | None,
+    typer.Option("--run-repeated", metavar="RULE", help="As --repeated, for the runs only."),
 ]
 Relevance = Annotated[
     str | None,

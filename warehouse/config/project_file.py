@@ -41,6 +41,7 @@ class Training(_Table, frozen=True, kw_only=True):
     relevance: str | None = None
     normalise: str | None = None
     where: str | None = None
+    repeated: str | None = None
 
 
 class Qrels(Training, frozen=True, kw_only=True):
@@ -86,6 +87,7 @@ class Runs(_Table, frozen=True, kw_only=True):
     columns: dict[str, str] | None = None
     normalise: str | None = None
     where: str | None = None
+    repeated: str | None = None
     lower_is_better: bool | None = None
     missing: Literal["keep", "forget"] = "keep"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError, option
+from warehouse.errors import InputError, UsageError, of_side, option
 from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
@@ -17,7 +19,7 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches
 from warehouse.readers.checks import walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
-from warehouse.readers.kinds import IDS, Subject
+from warehouse.readers.kinds import IDS, ColumnNames, Kind, Subject
 from warehouse.sql_text.templates import render
 
 # The attribute of the queries under which the documents are that a given list leaves out.
@@ -67,16 +69,52 @@ class Truth:
     training: readers.Staged | None = None
     rows: str = "given_qrels"
     queries: str | None = None
+    given: object = None
+    """The source of the judgments, a path or an object."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How runs are read: the options of `readers.stage`, and whether low scores are the best."""
+    """How a source is read: the options of `readers.stage`, and whether low scores are the best."""
 
     format: str | None = None
     columns: Mapping[str, str] | None = None
+    shared: bool = True
     normalise: str | None = None
     lower_is_better: bool = False
+    where: str | None = None
+    repeated: str | None = None
+
+
+def sides(
+    of_qrels: Kind,
+    columns: tuple[ColumnNames | None, ColumnNames | None, ColumnNames | None],
+    **rules: tuple[str | None, str | None, str | None],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return how the qrels and how the runs are read: their columns, and the rules for their rows.
+
+    Each is given for both, for the qrels and for the runs. A name of a column for one of them takes
+    precedence over that for both. Raises UsageError for a rule for both and for one.
+
+    >>> sides("qrels", ({"doc_id": "item"}, None, {"score": "s"}), where=(None, "x > 1", None))[1]
+    {'columns': {'doc_id': 'item', 'score': 's'}, 'shared': False, 'where': None}
+    """
+    named = readers.columns_of(columns[0], of_qrels, "run")
+    for name, (both, *each) in rules.items():
+        if both is not None and each != [None, None]:
+            raise UsageError(
+                f"{option(name, both)}: is for both sources: give one for both, or one for each "
+                f"({option(f'qrels-{name}', None)}, {option(f'run-{name}', None)})"
+            )
+    found = [
+        {
+            "columns": {**named[kind], **(columns[place] or {})},
+            "shared": not columns[place],
+            **{name: given[place] or given[0] for name, given in rules.items()},
+        }
+        for place, kind in enumerate((of_qrels, "run"), start=1)
+    ]
+    return found[0], found[1]
 
 
 @dataclass
@@ -118,10 +156,12 @@ def read_truth(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    shared: bool = True,
     attributes: Sequence[object] = (),
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
     iterations: bool = False,
@@ -148,12 +188,13 @@ def read_truth(
     scope.read_training(read_training)
     how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
-        if where is not None:
-            readers.refuse_where(where)
+        with of_side("qrels"):
+            readers.refuse_rules(where, repeated)
         if iterations:
             raise UsageError(f"{option('global')}: one set of documents has no iterations")
-        shared = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
-        read = stage_everywhere(con, qrels, columns=shared, **how)
+        named = {name: given for name, given in (columns or {}).items() if name == "doc_id"}
+        with of_side("qrels"):
+            read = stage_everywhere(con, qrels, columns=named, **how)
         asked = None if queries is None else stage_queries(con, queries)[0]
         of_run = asked or "select query_id from staged"
         return Truth(read, read_training, rows="expanded_qrels", queries=of_run)
@@ -161,13 +202,15 @@ def read_truth(
         raise UsageError(
             f"{option('queries', None)} goes with {option('global')}, for judgments that name no query"
         )
-    read = readers.stage(
-        con, qrels, kind, columns=columns, where=where, hashed=False, shared=True, **how
-    )
+    with of_side("qrels"):
+        read = readers.stage(
+            con, qrels, kind,
+            columns=columns, where=where, repeated=repeated, hashed=False, shared=shared, **how,
+        )  # fmt: skip
     _, others = requirements.fitting(work, read.kind)
     if others:
         raise UsageError(requirements.unfit(read.source, others))
-    truth = Truth(read, read_training)
+    truth = Truth(read, read_training, given=qrels)
     scope.rename_staged(truth.rows)
     return truth
 
@@ -189,12 +232,13 @@ def score_runs(
     """
     how = reading or Reading()
     for group in batches.groups(
-        runs, format=how.format, columns=how.columns, normalise=how.normalise, hashed=False,
-        shared=True, single=truth.queries is not None, empty=truth.queries is None,
+        runs, format=how.format, columns=how.columns, normalise=how.normalise, where=how.where,
+        repeated=how.repeated, hashed=False, shared=how.shared, single=truth.queries is not None,
+        empty=truth.queries is None,
     ):  # fmt: skip
-        for batch in group.read(con):
-            if isinstance(batch, batches.Refusal):
-                raise batch.error
+        for batch in read_batches(con, group):
+            for staged, given in zip(batch.runs, runs[batch.first :], strict=False):
+                check_apart(truth, staged, given)
             turned = how.lower_is_better or batch.runs[0].ranked_by == "rank"
             if turned and batch.runs[0].ranked_by == "score":
                 walk_staged(con, ranks=False, lowest_first=True)
@@ -223,6 +267,39 @@ def score_runs(
                 for run, count in zip(batch.runs, counts, strict=True)
             )
             yield Scored(batch.first, scored, truth.qrels, counts[0].num_judged, truth.training)
+
+
+def read_batches(con: duckdb.DuckDBPyConnection, group: batches.Group) -> Iterator[batches.Batch]:
+    """Stage the runs of a group; raise the error of one that is refused."""
+    reading = group.read(con)
+    while True:
+        with of_side("run"):
+            batch = next(reading, None)
+        if isinstance(batch, batches.Refusal):
+            raise batch.error
+        if batch is None:
+            return
+        yield batch
+
+
+def check_apart(truth: Truth, run: readers.Staged, given: object) -> None:
+    """Refuse a run that is the same column of the same source as the truth: it would be perfect."""
+    if run.value is None or run.value != truth.qrels.value or not _is_same(truth.given, given):
+        return
+    raise UsageError(
+        f"{run.source}: judgments and run would both be its column {run.value!r}; say which column is "
+        f"which: {option('qrels-column', None)} and {option('run-column', None)}"
+    )
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two sources are one, an object or a file."""
+    if one is other:
+        return True
+    if not all(isinstance(given, str | os.PathLike) for given in (one, other)):
+        return False
+    paths = Path(os.fspath(one)), Path(os.fspath(other))  # type: ignore[call-overload]
+    return paths[0].exists() and paths[1].exists() and paths[0].samefile(paths[1])
 
 
 @dataclass(frozen=True)

@@ -116,10 +116,17 @@ def scorer(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    qrels_columns: Mapping[str, str] | None = None,
+    run_columns: Mapping[str, str] | None = None,
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    qrels_where: str | None = None,
+    run_where: str | None = None,
+    repeated: str | None = None,
+    qrels_repeated: str | None = None,
+    run_repeated: str | None = None,
     iterations: bool = False,
     training: object = None,
     exclude: object = None,
@@ -148,8 +155,11 @@ def scorer(
         raise UsageError("relstring: is no metric; a scorer computes metrics only")
     return prepare(
         asked, qrels, lower_is_better=lower_is_better, qrels_format=qrels_format,
-        run_format=run_format, columns=columns, attributes=attributes, relevance=relevance,
-        normalise=normalise, where=where, iterations=iterations, training=training, exclude=exclude,
+        run_format=run_format, columns=columns, qrels_columns=qrels_columns, run_columns=run_columns,
+        attributes=attributes, relevance=relevance, normalise=normalise, where=where,
+        qrels_where=qrels_where, run_where=run_where, repeated=repeated,
+        qrels_repeated=qrels_repeated, run_repeated=run_repeated, iterations=iterations,
+        training=training, exclude=exclude,
         resources=database.Resources(memory_limit, threads),
     )  # fmt: skip
 
@@ -162,10 +172,17 @@ def prepare(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    qrels_columns: Mapping[str, str] | None = None,
+    run_columns: Mapping[str, str] | None = None,
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    qrels_where: str | None = None,
+    run_where: str | None = None,
+    repeated: str | None = None,
+    qrels_repeated: str | None = None,
+    run_repeated: str | None = None,
     iterations: bool = False,
     training: object = None,
     exclude: object = None,
@@ -173,17 +190,24 @@ def prepare(
 ) -> Scorer:
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
-    columns_of = readers.columns_of(columns, of_qrels, "run")
+    how, how_runs = files.sides(
+        of_qrels,
+        (columns, qrels_columns, run_columns),
+        where=(where, qrels_where, run_where),
+        repeated=(repeated, qrels_repeated, run_repeated),
+    )
     con = remembering(database.scratch(resources or database.Resources()))
     try:
         truth = files.read_truth(
             con, qrels, asked.work,
-            format=qrels_format, columns=columns_of[of_qrels], relevance=relevance,
-            attributes=batches.source_list(attributes), normalise=normalise, where=where,
-            iterations=iterations, training=training, exclude=exclude,
+            format=qrels_format, relevance=relevance,
+            attributes=batches.source_list(attributes), normalise=normalise,
+            iterations=iterations, training=training, exclude=exclude, **how,
         )  # fmt: skip
     except BaseException:
         con.close()
         raise
-    reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
+    reading = files.Reading(
+        run_format, normalise=normalise, lower_is_better=lower_is_better, **how_runs
+    )
     return Scorer(con, asked, truth, reading)

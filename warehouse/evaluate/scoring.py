@@ -135,10 +135,17 @@ def score(
     qrels_format: str | None = None,
     run_format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    qrels_columns: Mapping[str, str] | None = None,
+    run_columns: Mapping[str, str] | None = None,
     attributes: object = (),
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    qrels_where: str | None = None,
+    run_where: str | None = None,
+    repeated: str | None = None,
+    qrels_repeated: str | None = None,
+    run_repeated: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
     iterations: bool = False,
@@ -159,9 +166,13 @@ def score(
 
     `columns` maps our names of columns to those of the tables: query_id and doc_id to those of qrels and
     runs, relevance and iteration to those of qrels, score and rank to those of runs. Dicts and TREC
-    files, which have none, pass them over. `relevance` is an SQL expression over the columns of the
-    qrels that gives the relevance, as in "rating >= 4", and `where` a condition over the columns of
-    their table that chooses its rows, as in "year >= 2020".
+    files, which have none, pass them over. `qrels_columns` and `run_columns` are for one of the two, and
+    take precedence. `relevance` is an SQL expression over the columns of the qrels that gives the
+    relevance, as in "rating >= 4". `where` is a condition over the columns of both that chooses their
+    rows, as in "year >= 2020", and `qrels_where` and `run_where` are for one of the two; where columns
+    have no names, they have ours. `repeated` says which row counts where a document is there several
+    times for a query, "first", "last" or "max", or that the "sum" or the "count" of its rows does, and
+    likewise `qrels_repeated` and `run_repeated`.
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
@@ -213,14 +224,20 @@ def score(
     resources = database.Resources(memory_limit, threads)
     con = database.scratch(resources)
     of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
-    columns_of = readers.columns_of(columns, of_qrels, "run")
+    how, how_runs = files.sides(
+        of_qrels,
+        (columns, qrels_columns, run_columns),
+        where=(where, qrels_where, run_where),
+        repeated=(repeated, qrels_repeated, run_repeated),
+    )
     truth = files.read_truth(
-        con, qrels, work, format=qrels_format, columns=columns_of[of_qrels],
-        attributes=batches.source_list(attributes), relevance=relevance, normalise=normalise,
-        where=where, is_global=is_global, queries=queries, iterations=iterations, training=training,
-        exclude=exclude,
+        con, qrels, work, format=qrels_format, attributes=batches.source_list(attributes),
+        relevance=relevance, normalise=normalise, is_global=is_global,
+        queries=queries, iterations=iterations, training=training, exclude=exclude, **how,
     )  # fmt: skip
-    reading = files.Reading(run_format, columns_of["run"], normalise, lower_is_better)
+    reading = files.Reading(
+        run_format, normalise=normalise, lower_is_better=lower_is_better, **how_runs
+    )
     if engine != "local":
         from warehouse.evaluate.engines import tasks
 

@@ -55,6 +55,7 @@ def stage_judgments(
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     replace: bool = False,
 ) -> steps.Store[list[steps.Loaded]]:
     """Stage the judgments of one judge, or of several, named by a column; return what stores them."""
@@ -85,6 +86,7 @@ def stage_judgments(
     staged = readers.stage(
         con, source, "qrels" if by is None else "iterations",
         format=format, columns=mapping, relevance=relevance, normalise=normalise, where=where,
+        repeated=repeated,
     )  # fmt: skip
     if staged.kind not in ("qrels", "iterations"):
         raise UsageError(f"{staged.source}: holds {staged.kind}; judges are compared by judgments")

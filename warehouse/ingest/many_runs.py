@@ -24,6 +24,7 @@ def load_runs(
     columns: Mapping[str, str] | None,
     normalise: str | None,
     where: str | None,
+    repeated: str | None,
     replace: bool,
     on_run: Callable[[object, Done], None],
 ) -> list[Done]:
@@ -38,7 +39,12 @@ def load_runs(
     every: list[Done] = []
     named: dict[str, str] = {}
     for group in batches.groups(
-        sources, format=format, columns=columns, normalise=normalise, where=where
+        sources,
+        format=format,
+        columns=columns,
+        normalise=normalise,
+        where=where,
+        repeated=repeated,
     ):
         with file.staging() as place:
             for batch in group.read(place.con):

@@ -90,6 +90,7 @@ def stage_qrels(
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     iterations: bool = False,
     is_global: bool = False,
     queries: object | None = None,
@@ -100,8 +101,8 @@ def stage_qrels(
     With `is_global` the source is one set of documents, for every query of `queries` or of the runs.
     """
     steps.check_name("dataset", dataset)
-    if is_global and where is not None:
-        readers.refuse_where(where)
+    if is_global:
+        readers.refuse_rules(where, repeated)
     how: Any = {
         "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
     }  # fmt: skip
@@ -121,7 +122,7 @@ def stage_qrels(
             f"judgments that name no query"
         )
     kind = readers.qrels_kind(format, iterations=iterations)
-    staged = readers.stage(con, source, kind, where=where, **how)
+    staged = readers.stage(con, source, kind, where=where, repeated=repeated, **how)
     return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
@@ -136,6 +137,7 @@ def stage_training(
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     replace: bool = False,
 ) -> steps.Store[steps.Loaded]:
     """Stage the training set of a dataset; return what stores it."""
@@ -143,6 +145,7 @@ def stage_training(
     staged = readers.stage(
         con, source, "training",
         format=format, columns=columns, relevance=relevance, normalise=normalise, where=where,
+        repeated=repeated,
     )  # fmt: skip
     return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)
 

@@ -76,13 +76,21 @@ def stage_run(
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     replace: bool = False,
 ) -> steps.Store[steps.Loaded]:
     """Stage a run; return what stores it, as `store_run`."""
     options = options or RunOptions()
     check_names(dataset, options)
     staged = readers.stage(
-        con, source, "run", format=format, columns=columns, normalise=normalise, where=where
+        con,
+        source,
+        "run",
+        format=format,
+        columns=columns,
+        normalise=normalise,
+        where=where,
+        repeated=repeated,
     )
     return partial(store_run, staged=staged, dataset=dataset, options=options, replace=replace)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from warehouse.config import limits
 from warehouse.errors import EmptyError, UsageError, option
-from warehouse.readers import checks, registry, staging
+from warehouse.readers import checks, registry, row_rules, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
 from warehouse.readers.kinds import (
@@ -44,6 +44,7 @@ def stage(
     relevance: str | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     hashed: bool = True,
     shared: bool = False,
     empty: bool = False,
@@ -58,8 +59,10 @@ def stage(
     columns ignores them. `relevance` is an SQL expression over the columns of judgments, the relevance
     among them by our name or theirs; its value becomes the relevance. `normalise` is an SQL expression
     over the columns of the table below; its value becomes the document id. `where` is an SQL condition
-    over the columns of the source, and what it is true for is read. `hashed` says whether the bytes of
-    a file are hashed, `empty` whether a run may have nothing at all.
+    over the columns of the source, by our names if its format names none, and what it is true for is
+    read. `repeated`, one of `row_rules.REPEATED`, says which row counts, or what of its rows, where a
+    document is there several times for a query. `hashed` says whether the bytes of a file are hashed,
+    `empty` whether a run may have nothing at all.
 
     A row may have lists in the columns of the document and its score, or one list of records: each of
     its elements counts as a row. A list of documents alone is in the order of their ranks.
@@ -105,9 +108,9 @@ def stage(
         with staging.file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source, hashed=hashed) as file:
-                    staged = _stage(con, file, wanted, given, mapping, shared, where)
+                    staged = _stage(con, file, wanted, given, mapping, shared, where, repeated)
             else:
-                staged = _stage(con, source, wanted, given, mapping, shared, where)
+                staged = _stage(con, source, wanted, given, mapping, shared, where, repeated)
             if relevance is not None:
                 map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
@@ -115,8 +118,9 @@ def stage(
             if wanted == "training":
                 checks.add_untrained(con)
         return replace(
-            staged, normalise=normalise, relevance=relevance, where=where, columns=mapping
-        )
+            staged, normalise=normalise, relevance=relevance, where=where, repeated=repeated,
+            columns=mapping,
+        )  # fmt: skip
     except BaseException as error:
         with staging.suppress_errors():
             clear(con)
@@ -125,9 +129,11 @@ def stage(
         raise
 
 
-def refuse_where(where: str) -> NoReturn:
-    """Refuse a condition for one set of documents, which are judged for all queries."""
-    raise UsageError(f"{option('where', where)}: goes with judgments that name their queries")
+def refuse_rules(where: str | None, repeated: str | None) -> None:
+    """Refuse rules for the rows of one set of documents, which are judged for all queries."""
+    for name, given in (("where", where), ("repeated", repeated)):
+        if given is not None:
+            raise UsageError(f"{option(name, given)}: goes with judgments that name their queries")
 
 
 def clear(con: Connection) -> None:
@@ -153,6 +159,7 @@ def _stage(
     mapping: ColumnNames,
     shared: bool,
     where: str | None,
+    repeated: str | None = None,
     *,
     empty: bool = False,
 ) -> Staged:
@@ -166,18 +173,21 @@ def _stage(
     if not shared:
         registry.check_mapping(format, mapping)
     name = format.source_name(source)
-    if where is None:
-        reading = format.read(con, source, kind, mapping)
-    else:
-        reading = _read_where(con, format, source, kind, mapping, where)
+    of_table = where if format.names_columns else None
+    rules = row_rules.RowRules(None if of_table else where, repeated)
+    with row_rules.applied(rules):
+        if of_table is None:
+            reading = format.read(con, source, kind, mapping)
+        else:
+            reading = _read_where(con, format, source, kind, mapping, of_table)
     rows = staging.row_count(con)
     if rows == 0 and not (kind == "run" and (empty or checks.any_empty(con))):
         raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
-    warnings = reading.warnings
+    warnings = (*reading.warnings, *rules.told)
     columns = staging.types_of(con)
     if kind == "run":
-        if reading.ranked_by == "rank":
+        if reading.ranked_by == "rank" and where is None and repeated is None:
             checks.refuse_gaps(con, name)
         ranks = "rank" in columns and mapping.get("score") != "rank"
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
@@ -194,6 +204,7 @@ def _stage(
         tag=reading.tag,
         warnings=warnings,
         about=reading.about,
+        value=reading.value,
     )
 
 
@@ -203,7 +214,6 @@ def _read_where(
     """Fill `staged` from the rows of a source for which a condition is true."""
     from warehouse.readers import reshaped
 
-    reshaped.check_condition(con, format, where)
     ids = [name for name in registry.column_names(mapping) if name not in ("score", "relevance")]
     table = format.read_table(con, source, "query_id", ids)
     return reshaped.read(con, table, kind, mapping, where)

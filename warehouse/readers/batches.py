@@ -108,6 +108,7 @@ def groups(
     columns: Mapping[str, str] | None = None,
     normalise: str | None = None,
     where: str | None = None,
+    repeated: str | None = None,
     hashed: bool = True,
     shared: bool = False,
     single: bool = False,
@@ -120,11 +121,11 @@ def groups(
     """
     mapping = column_mapping("run", columns)
     how = {
-        "format": format, "columns": mapping, "normalise": normalise, "where": where, "hashed": hashed,
-        "shared": shared, "empty": empty,
+        "format": format, "columns": mapping, "normalise": normalise, "where": where,
+        "repeated": repeated, "hashed": hashed, "shared": shared, "empty": empty,
     }  # fmt: skip
     given = None if format is None else registry.find(format, "run")
-    can = normalise is None and where is None and not single
+    can = normalise is None and where is None and repeated is None and not single
     first = size = 0
     most = _most_files()
     group: list[object] = []
@@ -220,6 +221,7 @@ def _stage_together(
             tag=reading.tag,
             warnings=tuple(warnings.get(number, ())),
             columns=mapping,
+            value=reading.value,
         )
         for number, (file, reading) in enumerate(zip(files, readings, strict=True))
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, counted, option
-from warehouse.readers.kinds import KEYS, RUN_NUMBER, Kind, Ranking
+from warehouse.readers import row_rules
+from warehouse.readers.kinds import KEYS, RUN_NUMBER, VALUES, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
 from warehouse.readers.staging import render, run, types_of
 
@@ -26,9 +27,7 @@ _PIECES = 8
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
 UNREAD = "fault is not null"
-_SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line")
-# The column of the value, by kind; that of the other kinds is relevance.
-_VALUES: Mapping[Kind, str] = {"run": "score", "preferences": "level"}
+_SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line", "tag", "place")
 # What may be wrong with readable preferences: checked last, because it makes no sense for broken
 # ones.
 _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
@@ -145,7 +144,7 @@ def _contradictions(
 
 
 def _value(kind: Kind) -> str:
-    return _VALUES.get(kind, "relevance")
+    return VALUES.get(kind, "relevance")
 
 
 def _failing(
@@ -182,9 +181,14 @@ def check_staged(
 ) -> None:
     """Raise InputError for the problems of the table `staged` and the `bad` lines outside it.
 
+    The rules for rows are applied first; what is wrong in a row that they leave out does not matter.
     `words` says each problem with its place, the line by default; `diagnosis` says what the source
     as a whole is, if anything. The other arguments are those of `problems`.
     """
+    if (rules := row_rules.current()) is not None:
+        complete(con)
+        place = rules.apply(con, kind, source, place, how.get("word", "score"))
+        how |= {"unread": UNREAD, "unique": False}
     found, total = problems(con, kind, place=place, **how)
     total += bad.total if bad else 0
     if not total:

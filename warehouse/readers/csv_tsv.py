@@ -97,7 +97,7 @@ class Delimited(FileFormat):
             con, kind, source.source, word=ranking, unread=None, bad=lines.rejects(),
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
-        return Reading(ranking)
+        return Reading(ranking, value=found.get("value"))
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -134,7 +134,7 @@ class Delimited(FileFormat):
             tables.fill(con, "run", relation, _by_place(found, header), together=True)
             if staging.any_reject(con):
                 return None
-        return tables.batch_readings(con, files, ranking)
+        return tables.batch_readings(con, files, ranking, found["value"])
 
     def _bare(self, kind: Kind, width: int) -> str:
         """Return how a file without a header could be read as it is."""

@@ -66,13 +66,15 @@ class Reading:
     """What a format says of a source that it has read into the table `staged`.
 
     `ranked_by` says what the scores of a run are, `tag` is its TREC tag, `warnings` are about the
-    source as a whole, and `about` is what its header says of it.
+    source as a whole, `about` is what its header says of it, and `value` is the name of the column from
+    which scores or relevances come, of a list without these the column of documents.
     """
 
     ranked_by: Ranking = "score"
     tag: str | None = None
     warnings: tuple[str, ...] = ()
     about: Description | None = None
+    value: str | None = None
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def place_of(staged: Staged) -> str:
 
     Raises UsageError for what cannot be read a second time.
     """
-    if staged.source_sha256 is not None:
+    if staged.source_sha256 is not None and staged.repeated is None:
         named = url(staged.source)
         if named is not None:
             return named
@@ -64,8 +64,8 @@ def place_of(staged: Staged) -> str:
         if path.is_file():
             return str(path)
     raise UsageError(
-        f"{staged.source}: {option('where-it-lies')} is for one file, which can be read again; load "
-        "this without it"
+        f"{staged.source}: {option('where-it-lies')} is for one file, which can be read again, with "
+        f"each document once for a query; load this without it"
     )
 
 

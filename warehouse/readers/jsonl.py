@@ -89,7 +89,7 @@ class JsonLines(FileFormat):
             con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
         )
         checks.check_staged(con, kind, source.source, place="line", word=ranking, bad=bad)
-        return Reading(ranking)
+        return Reading(ranking, value=found.get("value"))
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]

@@ -41,6 +41,9 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "training": ("query_id", "doc_id"),
 }
 
+# The column of the value; that of the other kinds is relevance.
+VALUES: Mapping[Kind, str] = {"run": "score", "preferences": "level"}
+
 # The subjects of attributes, and the column that names each.
 Subject = Literal["document", "query"]
 IDS: Mapping[Subject, str] = {"document": "doc_id", "query": "query_id"}
@@ -86,8 +89,9 @@ class Staged:
     holds (with "rank" lower is better), None for the other kinds; `tag` is the tag on the last line
     of a TREC run; `warnings` are sentences about the whole file, with counts; `normalise` is the
     expression that made the document ids, `relevance` that which made the grades, `where` the condition
-    that chose the rows; `columns` are the names of a table's columns that were given, by ours; `about`
-    is what the header of a run says of it.
+    that chose the rows, and `repeated` the rule for those that repeat; `columns` are the names of a
+    table's columns that were given, by ours; `about` is what the header of a run says of it; `value` is
+    the column from which scores or relevances come, if it has a name.
     """
 
     kind: Kind
@@ -101,8 +105,10 @@ class Staged:
     normalise: str | None = None
     relevance: str | None = None
     where: str | None = None
+    repeated: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     about: Description | None = None
+    value: str | None = None
 
 
 def canonical_kind(kind: str) -> Kind:

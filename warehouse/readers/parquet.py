@@ -74,7 +74,7 @@ class Parquet(FileFormat):
         tables.refuse_lost_digits(con, source, relation, types, found)
         columns = tables.by_types(source, "run", found, types)
         tables.fill(con, "run", relation, columns, together=True)
-        return tables.batch_readings(con, files, ranking)
+        return tables.batch_readings(con, files, ranking, found["value"])
 
 
 def read_parts(

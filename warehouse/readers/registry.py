@@ -87,9 +87,9 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
     if contents not in format.contents:
         if contents in format.lacks:
             raise UsageError(f"{file.source}: {format.lacks[contents]}")
-        known = "|".join(names(contents))
+        known = ", ".join(names(contents))
         raise InputError(
-            f"{file.source}: its format is not clear: say it with {option('format', known)}"
+            f"{file.source}: its format is not clear: say it with {option('format', None)}: {known}"
         )
     if objection := format.objection(head):
         raise InputError(f"{file.source}: {objection}")

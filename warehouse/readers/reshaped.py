@@ -6,21 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, UsageError, counted, option
-from warehouse.readers import checks, staging, tables
+from warehouse.errors import InputError
+from warehouse.readers import checks, row_rules, staging, tables
 from warehouse.readers.columns import candidates, choose
-from warehouse.readers.formats import Format, Reading, Table
+from warehouse.readers.formats import Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LIMIT
 from warehouse.sql_text.quoting import ident
-from warehouse.store.engine_errors import in_words
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-    from warehouse.sql_text import expressions
-
-_ONE = "write one condition over the columns of the file, as in rating >= 4"
 _LIST = re.compile(r".*\[\d*\]", re.DOTALL)
 _RECORDS = re.compile(r"STRUCT\(.*\)\[\d*\]", re.DOTALL)
 
@@ -56,20 +52,6 @@ def read_relation(
     return tables.read(con, source, kind, relation, mapping, names)
 
 
-def check_condition(con: Connection, format: Format, where: str) -> None:
-    """Refuse what is no condition over a row, and a format whose columns have no names."""
-    # the help of commands names the formats, and does without the engine
-    from warehouse.sql_text import expressions
-
-    given = option("where", where)
-    expressions.read(con, given, where, _ONE, windows=True)
-    if not format.names_columns:
-        raise UsageError(
-            f"{given}: reads columns by their names, which files of the format {format.name} do not "
-            "have; take the rows out before loading"
-        )
-
-
 def read(
     con: Connection, table: Table, kind: Kind, mapping: ColumnNames, where: str | None = None
 ) -> Reading:
@@ -83,13 +65,14 @@ def read(
     warnings: tuple[str, ...] = ()
     try:
         with tables.table_errors(source):
-            _keep(con, table, where)
+            row_rules.keep(con, source, where, table.columns, typed=table.typed)
             relation, types = "staged_kept", staging.types_of(con, "staged_kept")
             has_places = has_lists(kind, types, mapping)
             if has_places:
                 warnings = _unnest(con, table, kind, types, mapping)
                 relation, types = "staged_unnested", staging.types_of(con, "staged_unnested")
             found, ranking = choose(source, kind, list(types), mapping, has_places=has_places)
+            value = found.get("value", found["doc_id"] if has_places else None)
             if has_places and "value" not in found and kind == "run":
                 found["value"] = "place"
             tables.refuse_lost_digits(con, source, relation, types, found)
@@ -99,41 +82,9 @@ def read(
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
 
         checks.check_staged(con, kind, source, word=ranking, unread=None, words=words)
-        return Reading(ranking, warnings=warnings)
+        return Reading(ranking, warnings=warnings, value=value)
     finally:
         staging.drop(con, "staged_table", "staged_kept", "staged_unnested")
-
-
-def _keep(con: Connection, table: Table, where: str | None) -> None:
-    """Make `staged_kept` of the rows of `staged_table` that a condition keeps."""
-    if where is None:
-        staging.run(con, "ingest/kept", expression=None)
-        return
-    from warehouse.sql_text import expressions
-
-    given = option("where", where)
-    typed = _typed(con, table, expressions.read(con, given, where, _ONE, windows=True))
-    relation = f"(\n{typed}\n) as rows"
-    expressions.bind(con, given, where, _ONE, table=relation, column="source_row")
-
-    with expressions.errors_of(f"{table.source}: {given}", InputError), in_words():
-        staging.run(con, "ingest/kept", expression=where, typed=typed)
-    if not staging.row_count(con, "staged_kept"):
-        rows = counted(staging.row_count(con, "staged_table"), "row")
-        raise InputError(
-            f"{table.source}: {given}: is true for none of {rows}; change the condition"
-        )
-
-
-def _typed(con: Connection, table: Table, condition: expressions.Expression) -> str:
-    """Return the SQL of the rows as a condition reads them: numbers and times in text are such."""
-    types: dict[str, str] = {}
-    read = {path[-1].lower() for path in condition.columns}
-    names = [name for name in table.columns if name.lower() in read]
-    if names and not table.typed:
-        found = staging.run(con, "ingest/column_types", names=names)
-        types = {str(name): str(type) for name, type in found if type is not None}
-    return staging.render("ingest/typed_rows", types=types)
 
 
 def _unnest(

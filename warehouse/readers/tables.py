@@ -43,16 +43,16 @@ def read(
         refuse_lost_digits(con, source, relation, types, found)
         fill(con, kind, relation, by_types(source, kind, found, types))
     checks.check_staged(con, kind, source, word=ranking, unread=None, words=checks.in_words_by_row)
-    return Reading(ranking)
+    return Reading(ranking, value=found.get("value"))
 
 
 def batch_readings(
-    con: Connection, sources: Sequence[object], ranking: Ranking
+    con: Connection, sources: Sequence[object], ranking: Ranking, value: str
 ) -> list[Reading] | None:
     """Return what is said of runs that fill `staged` together, or None if a row has a problem."""
     if checks.any_problem(con, "run", unread=None, together=True):
         return None
-    return [Reading(ranking)] * len(sources)
+    return [Reading(ranking, value=value)] * len(sources)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, counted, option
-from warehouse.readers import checks, ir_metadata, staging
+from warehouse.readers import checks, ir_metadata, row_rules, staging
 from warehouse.readers.files import LocalFile, TextTraits
 from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
@@ -56,7 +56,8 @@ class Trec(FileFormat):
             warnings = _read_lines(con, source, kind, skipped=header.num_lines)
             told = (*header.warnings, *warnings)
             return Reading(tag=_tag(source), warnings=told, about=header.about)
-        if not (_is_regular(source.traits) and _read_columns(con, [source], kind)):
+        is_simple = row_rules.current() is None and _is_regular(source.traits)
+        if not (is_simple and _read_columns(con, [source], kind)):
             warnings = _read_lines(con, source, kind)
         return Reading(tag=_tag(source) if kind == "run" else None, warnings=warnings)
 

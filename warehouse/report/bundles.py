@@ -418,7 +418,7 @@ def _compute(
         runs = [run for run in manifest["runs"] if bool(run["lower_is_better"]) is is_turned]
         if not runs:
             continue
-        reading = files.Reading("parquet", {**columns, "score": "score"}, None, is_turned)
+        reading = files.Reading("parquet", {**columns, "score": "score"}, lower_is_better=is_turned)
         paths = [str(root / _inside(run["file"])) for run in runs]
         for _ in files.score_runs(con, truth, paths, work, reading):
             bound = {"runs": [run["name"] for run in runs], "metrics": names}

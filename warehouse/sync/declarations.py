@@ -34,7 +34,7 @@ _LONGEST = 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
 # The keys of a source of runs that say how to load it.
-_LOADING = ("format", "columns", "normalise", "where", "lower_is_better")
+_LOADING = ("format", "columns", "normalise", "where", "repeated", "lower_is_better")
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,7 @@ def qrels(
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
     where: options.Where = None,
+    repeated: options.Repeated = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
     iterations: options.Iterations = False,
@@ -200,7 +201,7 @@ def qrels(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_qrels(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, where=where, is_global=is_global, queries=queries,
+            normalise=normalise, where=where, repeated=repeated, is_global=is_global, queries=queries,
             iterations=iterations, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
@@ -243,6 +244,7 @@ def judgments(
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
     where: options.Where = None,
+    repeated: options.Repeated = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -265,7 +267,7 @@ def judgments(
         loaded = wh.ingest_judgments(
             dataset, file, judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
             format=format, columns=options.pairs(column, "--column"), relevance=relevance,
-            normalise=normalise, where=where, replace=replace,
+            normalise=normalise, where=where, repeated=repeated, replace=replace,
         )  # fmt: skip
     for one in loaded:
         say_loaded(one)
@@ -285,6 +287,7 @@ def training(
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
     where: options.Where = None,
+    repeated: options.Repeated = None,
     replace: options.Replace = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
@@ -304,7 +307,7 @@ def training(
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
             dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, where=where, replace=replace,
+            normalise=normalise, where=where, repeated=repeated, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -331,6 +334,7 @@ def run(
     column: options.Columns = None,
     normalise: options.Normalise = None,
     where: options.Where = None,
+    repeated: options.Repeated = None,
     replace: options.Replace = False,
     where_it_lies: Annotated[
         bool,
@@ -367,7 +371,8 @@ def run(
     about: dict[str, Any] = {
         "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
         "lower_is_better": lower_is_better, "format": format, "columns": columns,
-        "normalise": normalise, "where": where, "replace": replace,
+        "normalise": normalise, "where": where, "repeated": repeated,
+        "replace": replace,
         "where_it_lies": where_it_lies,
     }  # fmt: skip
     if name is not None:

@@ -124,17 +124,16 @@ def score(
         ),
     ] = None,
     column: options.Columns = None,
+    qrels_column: options.QrelsColumns = None,
+    run_column: options.RunColumns = None,
     relevance: options.Relevance = None,
     normalise: options.Normalise = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--where",
-            metavar="SQL",
-            help="Read only the judgments for which this SQL condition over the columns of their file "
-            "is true, as in 'timestamp >= 1577836800'.",
-        ),
-    ] = None,
+    where: options.Where = None,
+    qrels_where: options.QrelsWhere = None,
+    run_where: options.RunWhere = None,
+    repeated: options.Repeated = None,
+    qrels_repeated: options.QrelsRepeated = None,
+    run_repeated: options.RunRepeated = None,
     is_global: options.Global = False,
     queries: options.Queries = None,
     format: Annotated[
@@ -159,9 +158,10 @@ def score(
     prefs). Name metrics as in ir_measures (nDCG@10, P(rel=2)@5), ranx (ndcg@10, map@100-l2) or
     trec_eval (ndcg_cut_10, P.5,10), after the files or with -m. -l, -c, -J, -M and -Z mean what
     they mean in trec_eval; -f trec prints its layout. Several runs are scored at once, and each
-    gets a line. With --engine spark, tasks of a cluster score the runs, each with one thread and 1 GB
-    of memory unless --threads and --memory-limit say otherwise; a run that is refused then does not
-    keep the others from their values, and the command ends with 2.
+    gets a line. --column, --where and --repeated are for both files, and with the prefix qrels- or run-,
+    as in --run-column, for one of them. With --engine spark, tasks of a cluster score the runs, each
+    with one thread and 1 GB of memory unless --threads and --memory-limit say otherwise; a run that is
+    refused then does not keep the others from their values, and the command ends with 2.
     """
     from warehouse.errors import InputError, UsageError
     from warehouse.evaluate import scoring  # not the class, which loads every other verb
@@ -198,10 +198,17 @@ def score(
             qrels_format=qrels_format,
             run_format=run_format,
             columns=options.pairs(column, "--column"),
+            qrels_columns=options.pairs(qrels_column, "--qrels-column"),
+            run_columns=options.pairs(run_column, "--run-column"),
             attributes=attributes or (),
             relevance=relevance,
             normalise=normalise,
             where=where,
+            qrels_where=qrels_where,
+            run_where=run_where,
+            repeated=repeated,
+            qrels_repeated=qrels_repeated,
+            run_repeated=run_repeated,
             is_global=is_global,
             queries=queries,
             iterations=iterations,

@@ -125,12 +125,11 @@ def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.Reco
     try:
         for group in batches.groups(
             [source], format=how.format, columns=how.columns, normalise=how.normalise,
-            hashed=False, shared=True, single=True,
+            where=how.where, repeated=how.repeated, hashed=False, shared=True, single=True,
         ):  # fmt: skip
-            for batch in group.read(con):
-                if isinstance(batch, batches.Refusal):
-                    raise batch.error
+            for batch in files.read_batches(con, group):
                 (staged,) = batch.runs
+                files.check_apart(work.truth, staged, source)
                 turned = how.lower_is_better or staged.ranked_by == "rank"
                 ids = con.execute("select query_id from staged_ranking").fetchall()
                 make_buckets(con, [query_id for (query_id,) in ids], work.num_buckets)

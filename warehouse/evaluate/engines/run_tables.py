@@ -111,10 +111,17 @@ def read(engine: Any, source: Any, work: Work) -> RunTable:
     """Open a table in a session of Spark; count the rows of its runs."""
     if not hasattr(engine, "by_table"):
         raise UsageError(f"{_name(source)}: a table of runs needs {option('engine', 'spark')}")
-    if work.reading.normalise is not None:
-        raise UsageError(
-            f"{option('normalise')}: is for files; change the column of the table instead"
-        )
+    reading = work.reading
+    rules = {
+        "normalise": reading.normalise,
+        "run-where": reading.where,
+        "run-repeated": reading.repeated,
+    }
+    for name, given in rules.items():
+        if given is not None:
+            raise UsageError(
+                f"{option(name, None)}: is for files; change the rows of the table instead"
+            )
     frame = _frame(engine.session, source)
     ours = {
         name: (work.reading.columns or {}).get(name, name)

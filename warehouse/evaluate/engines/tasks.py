@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import typing
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,7 @@ def work(
         tables=ground_truth(con, truth.rows),
         resources=of_a_task(resources),
         num_buckets=num_buckets,
-        truth=truth,
+        truth=truth if isinstance(truth.given, str | os.PathLike) else replace(truth, given=None),
         reading=reading,
         per_query=per_query,
         num_runs=num_runs,

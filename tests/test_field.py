@@ -1,0 +1,81 @@
+"""Inputs that people in the field stumble over, with their right values: shared/cases/field."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from projects import command
+from refusals import expect_refusal
+from shared_cases import CASES, needs_cases
+
+from warehouse.errors import UsageError
+from warehouse.warehouse import Warehouse
+
+FIELD = CASES / "field"
+
+
+def scored(arguments: tuple[str, ...]) -> float:
+    """Return the one value that a command of `score` prints."""
+    code, out, err = command("score", *arguments, "-f", "csv")
+    assert code == 0, err
+    return float(out.split(",")[-1])
+
+
+def field(name: str) -> str:
+    """Return the path of an input."""
+    return str(FIELD / name)
+
+
+@needs_cases
+def test_two_files_with_names_of_their_own():
+    """b9 is first, b1 with 5 stars second; expected d1 is second of two, and d2 first: 3/4."""
+    files = field("two_headers/truth_m.csv"), field("two_headers/run_m.csv")
+    names = ("qrels query_id reader", "qrels doc_id book", "qrels relevance stars")
+    names += ("run query_id person", "run doc_id item_ref", "run score yhat")
+    words = [
+        word for side, ours, theirs in map(str.split, names)
+        for word in (f"--{side}-column", f"{ours}={theirs}")
+    ]  # fmt: skip
+    assert scored((*files, "RR(rel=4)", *words)) == 0.5
+    lists = field("two_headers/li.jsonl")
+    columns = {
+        "qrels_columns": {"doc_id": "expected_ids"},
+        "run_columns": {"doc_id": "retrieved_ids"},
+    }
+    assert Warehouse.score(lists, lists, "RR@10", **columns).means() == {"RR@10": 0.75}
+    with Warehouse.scorer(lists, "RR@10", **columns) as score_run:
+        assert score_run(lists).means() == {"RR@10": 0.75}
+    with expect_refusal("li.jsonl … column 'expected_ids' … qrels_columns= … run_columns="):
+        Warehouse.score(lists, lists, "RR@10", columns={"doc_id": "expected_ids"})
+
+
+def test_the_truth_is_not_scored_against_itself(put):
+    """One table may be both, but not with one column; the mapping for one side takes precedence."""
+    rows = [{"q": "a", "d": "x", "grade": 1, "s": 0.5}, {"q": "a", "d": "y", "grade": 0, "s": 0.7}]
+    path = put("".join(json.dumps(row) + "\n" for row in rows), "both.jsonl")
+    names = {"query_id": "q", "doc_id": "d"}
+    for both in (rows, path):
+        found = Warehouse.score(both, both, "RR", columns={**names, "score": "s"})
+        assert found.means() == {"RR": 0.5}
+        with expect_refusal("column 'grade'"):
+            Warehouse.score(both, both, "RR", columns={**names, "score": "grade"})
+    precise = {"columns": {**names, "score": "grade"}, "run_columns": {"score": "s"}}
+    assert Warehouse.score(path, path, "RR", **precise).means() == {"RR": 0.5}
+    with pytest.raises(UsageError, match="not for dict"):  # named for this side alone
+        Warehouse.score(path, {"a": {"x": 1.0}}, "RR", columns=names, run_columns={"score": "s"})
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    # item i1 of u1 has 4 and then 5; i2 has 3. With 9, the sum, it is the only one of two above 8
+    [("first", 4), ("last", 5), ("max", 5), ("sum", 9), ("count", 2)],
+)
+def test_rows_that_repeat(rule, value):
+    truth = field("implicit_truth/truth2.csv")
+    run = {"u1": {"i1": 1.0}, "u2": {"i3": 1.0}}
+    for level, wanted in ((value, 0.5), (value + 1, 0.0)):  # u2 has 1
+        found = Warehouse.score(truth, run, f"RR(rel={level})", qrels_repeated=rule)
+        assert found.means() == {f"RR(rel={level})": wanted}
+    assert found.qrels.warnings[0].startswith("1 row repeats a document of a query")
