@@ -219,5 +219,5 @@ def test_the_command_says_what_is_left_out(seen, run, put):
     answer = run("leaderboard", "-d", "d", "--protocol", "default~gone", *db)
     assert "attribute gone" in answer.out + answer.err
     seen.ingest_run("d", SEEN_RUN | {"q2": {"b": 1.0}}, name="other")
-    compared = seen.compare("d", "r", "other", metrics="RR", protocol="default~gone")
+    compared = seen.compare("d", "r", metrics="RR", protocol="default~gone")
     assert "attribute gone" in compared.text("latex")

@@ -79,3 +79,26 @@ def test_rows_that_repeat(rule, value):
         found = Warehouse.score(truth, run, f"RR(rel={level})", qrels_repeated=rule)
         assert found.means() == {f"RR(rel={level})": wanted}
     assert found.qrels.warnings[0].startswith("1 row repeats a document of a query")
+
+
+def test_the_best_row_of_a_document_is_kept(put, tmp_path):
+    """a has 1 and 3, b has 2: the best row of a is above b, whichever scores are the best."""
+    rows = [("q", "a", 1), ("q", "b", 2), ("q", "a", 3)]
+    csv = put("query_id,doc_id,score\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "r.csv")
+    trec = put("".join(f"{q} Q0 {d} 1 {s} x\n" for q, d, s in rows), "r.run")
+    ranks = put("query_id,doc_id,rank\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "k.csv")
+    jsonl = put(
+        "".join(json.dumps({"query_id": q, "doc_id": d, "score": s}) + "\n" for q, d, s in rows),
+        "r.jsonl",
+    )
+    qrels = {"q": {"a": 1}}
+    for source in (csv, trec, jsonl, ranks):
+        for lowest in (False, True) if source is not ranks else (False,):
+            how = {"run_repeated": "best", "lower_is_better": lowest}
+            assert Warehouse.score(qrels, source, "RR", **how).means() == {"RR": 1.0}
+            wh = Warehouse(tmp_path / f"{source.name}{lowest}.duckdb")
+            wh.ingest_qrels("d", qrels)
+            wh.ingest_run("d", source, name="r", repeated="best", lower_is_better=lowest)
+            (row,) = wh.query("select score from store.prediction where doc_id = 'a'")
+            assert row.score == (1 if lowest or source is ranks else 3)
+    assert Warehouse.score(qrels, csv, "RR", run_repeated="first").means() == {"RR": 0.5}

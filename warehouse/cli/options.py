@@ -401,9 +401,10 @@ Repeated = Annotated[
     str | None,
     typer.Option(
         "--repeated",
+        "--keep",
         metavar="RULE",
-        help="Where a document is there several times for a query, take the first, last or max of its "
-        "rows, or their sum or count.",
+        help="Where a document is there several times for a query, take the best, first, last, max or "
+        "min of its rows, or their sum or count.",
     ),
 ]
 QrelsRepeated = Annotated[

@@ -16,7 +16,7 @@ from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers import batches
+from warehouse.readers import batches, row_rules
 from warehouse.readers.checks import walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.kinds import IDS, ColumnNames, Kind, Subject
@@ -84,6 +84,11 @@ class Reading:
     lower_is_better: bool = False
     where: str | None = None
     repeated: str | None = None
+
+    def __post_init__(self) -> None:
+        """Say which of several scores is the best."""
+        rule = row_rules.best_is(self.repeated, lowest=self.lower_is_better)
+        object.__setattr__(self, "repeated", rule)
 
 
 def sides(
