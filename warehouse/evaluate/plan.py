@@ -14,7 +14,7 @@ import jinja2
 from warehouse.config.project import request
 from warehouse.errors import DefinitionError, check_several
 from warehouse.metrics import protocols
-from warehouse.metrics.aggregates import WEIGHT
+from warehouse.metrics.aggregates import NO_RELEVANT, SKIP, WEIGHT
 from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import functions, relations, templates
@@ -118,6 +118,15 @@ class Plan:
                 ) from error
             if found.is_own:
                 read.add([self.rankings(metric)], frozenset())  # its rows are checked against these
+            value = metric.params.get(NO_RELEVANT)
+            if value is not None:
+                relevant = self.table(relations.get("relevant_queries"), params)
+                read.add([relevant], frozenset())
+                sql = templates.render(
+                    "statements/no_relevant", metric=sql, relevant=relevant,
+                    undefined=self.protocol.usual_undefined_of(metric),
+                    value=None if value == SKIP else value,
+                )  # fmt: skip
             weights = self.weights(metric)
             if weights is not None:
                 read.add([weights], self.read[weights].needs)

@@ -13,7 +13,7 @@ import duckdb
 from warehouse import readers
 from warehouse.config.project import request
 from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
-from warehouse.evaluate import files
+from warehouse.evaluate import files, unanswerable
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
@@ -41,7 +41,8 @@ class Scores:
     was given, it begins with the column `run`, and `names` are theirs. `read` is what was read of the
     runs, and `qrels` of the judgments. `lines` are the lines of trec_eval's layout: what was requested,
     and its relstrings, whose texts are in `strings` by label and query. `refused` has the errors of the
-    runs that an engine refused, by name; they have no values.
+    runs that an engine refused, by name; they have no values. `notes` say which queries have nothing
+    relevant.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -54,6 +55,7 @@ class Scores:
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
     totals: duckdb.DuckDBPyRelation | None = None
     refused: Mapping[str, WarehouseError] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
@@ -260,6 +262,7 @@ def score(
             totals=con.table(f"temp.main.{TOTALS}"), refused=found.refused,
         )  # fmt: skip
     read: list[files.ScoredRun] = []
+    notes: dict[str, None] = {}
     strings: dict[tuple[str, str], str] = {}
     num_judged = 0
     for scored in files.score_runs(
@@ -268,6 +271,7 @@ def score(
         if reference is not None:
             standardise(con, work, requested, rules.defaults(level), reference)
         keep_values(con, work, names, scored.first, per_query=per_query)
+        notes |= dict.fromkeys(unanswerable.notes(con, work))
         read += scored.runs
         num_judged = scored.num_judged
         for line in lines:
@@ -277,6 +281,7 @@ def score(
     return Scores(
         con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),
         names, tuple(lines), strings, con.table(f"temp.main.{TOTALS}") if names else None,
+        notes=tuple(notes),
     )  # fmt: skip
 
 

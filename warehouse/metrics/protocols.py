@@ -15,6 +15,7 @@ from typing import Any
 from warehouse.config import project, toml
 from warehouse.config.key_paths import KeyPath
 from warehouse.errors import DefinitionError, UsageError, check_word, listing, nearest, option
+from warehouse.metrics.aggregates import NO_RELEVANT
 from warehouse.metrics.catalogue import broken
 from warehouse.metrics.catalogue import catalogue as metrics
 from warehouse.metrics.curves import curves
@@ -98,6 +99,12 @@ class Protocol:
 
     def undefined_of(self, metric: Metric) -> float | None:
         """Return the value of a query without one; None leaves it out of the mean."""
+        if metric.params.get(NO_RELEVANT) is not None:  # its rows have it: see `Plan.add`
+            return None
+        return self.usual_undefined_of(metric)
+
+    def usual_undefined_of(self, metric: Metric) -> float | None:
+        """Return the value of a query without one, whatever the metric's parameters say."""
         if metric.name in self.undefined:
             given = self.undefined[metric.name]
             return None if isinstance(given, str) else float(given)

@@ -228,6 +228,8 @@ def score(
         output.warn(warning)
     for warning in _warnings(scores, counting):
         output.warn(warning)
+    for note in scores.notes:
+        output.say(note)
     if format == "trec":
         (read,) = scores.read
         runid = read.staged.tag if any(word in notation.TREC_SETS for word in wanted) else None
