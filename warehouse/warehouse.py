@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
+from warehouse.errors import (
+    UsageError,
+    check_at_least,
+    check_names,
+    check_several,
+    check_text,
+    option,
+)
 from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
@@ -964,6 +971,7 @@ class Warehouse:
         metrics: Metrics = (),
         slices: Names = (),
         protocol: str = protocols.DEFAULT,
+        exclude: object = None,
         qrels: int | None = None,
         dry_run: bool = False,
         on_metric: Callable[[str], None] | None = None,
@@ -982,6 +990,12 @@ class Warehouse:
         attribute or of an existing slice, or a definition "name = expression", in SQL over the
         attributes of the queries or of the documents.
 
+        `exclude` leaves documents out of the rankings, whose ranks close up: with "self" the document
+        that has the id of its query, with "training" those that the training set has for the query,
+        else those that an attribute of the queries names. A file, a dict or a table of pairs (query_id,
+        doc_id), or of a list for each query, is stored first, as such an attribute. The values belong to
+        a protocol of their own, such as "default~self", by which boards and comparisons show them.
+
         `engine` says where the values are computed: "local" in this process, "spark" in the tasks of
         the active session or of a new one on the `master`, or in those of an object with
         `map(function, parts)`. Stored values are the same to the bit. The tasks read predictions and
@@ -997,14 +1011,44 @@ class Warehouse:
         ['slice first: 2 parts of the queries']
         >>> [(row.part, row.RR) for row in wh.leaderboard("tiny", slice="first")]
         [('false', 0.0), ('true', 1.0)]
+        >>> _ = wh.evaluate(metrics="RR", exclude={"q1": ["a"]})
+        >>> [row.RR for row in wh.leaderboard("tiny", protocol="default~excluded")]
+        [0.0]
         """
         from warehouse.evaluate import evaluation
 
-        return evaluation.evaluate(
+        protocol = protocols.without(protocol, self._excluded(dataset, exclude, dry_run))
+        done = evaluation.evaluate(
             self.file, dataset, runs=runs, metrics=metrics, slices=slices, protocol=protocol,
             qrels=qrels, dry_run=dry_run, on_metric=on_metric, engine=engine, master=master, by=by,
             buckets=buckets, exchange=exchange,
         )  # fmt: skip
+        done.protocol = protocol
+        return done
+
+    def _excluded(self, dataset: str | None, exclude: object, dry_run: bool) -> str | None:
+        """Return the name of a rule of what is left out; a list is stored first, under its own."""
+        from warehouse.readers.files import default_name
+        from warehouse.readers.registry import is_file_name
+
+        if isinstance(exclude, str) and not (is_file_name(exclude) or Path(exclude).is_file()):
+            return exclude
+        if exclude is None:
+            return None
+        if dry_run:
+            raise UsageError(
+                f"{option('dry-run')}: stores nothing, and a list to exclude is stored first; leave "
+                f"out {option('dry-run', None)}, or name a list that was stored before"
+            )
+        from warehouse.analyze import datasets
+        from warehouse.ingest.excluded import stage_list
+
+        with self.file.read() as con:
+            datasets.check(con, dataset)
+        is_path = isinstance(exclude, str | os.PathLike)
+        name = default_name(str(exclude)) if is_path else "excluded"
+        self._load(dataset, exclude, lambda con, chosen: stage_list(con, exclude, chosen, name))
+        return name
 
     def status(self, dataset: str | None = None) -> Result:
         """Return what is missing, stale, red or orphaned, and what `evaluate` would read.

@@ -34,7 +34,7 @@ from warehouse.evaluate import candidates, scope, stored_hits, what_if
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.what_if import Values
 from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
-from warehouse.metrics.protocols import Protocol
+from warehouse.metrics.protocols import Protocol, left_out
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
 
@@ -150,9 +150,10 @@ def compare(
         with file.write() as connection:
             number = stored_comparisons.keep(connection, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
+    told = [text for text in (left_out(rules.name),) if text]
     return replace(
         made,
-        notes=(*made.notes, *(apart if wanted else ()), *computed, *gone),
+        notes=(*made.notes, *told, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
     )
 

@@ -121,6 +121,6 @@ def put_heads(
     scope = Scope(con)
     scope.runs(ids)
     scope.stored_truth(int(rows[0][0]))
-    scope.rankings()
     scope.predictions(ids)
+    scope.rankings(protocol)
     con.execute(f"create or replace temp table head as\n{ranked_sql(protocol, depth)}")

@@ -8,6 +8,8 @@ import duckdb
 
 from warehouse.analyze import column_names, past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, listing, nearest
+from warehouse.evaluate import requirements
+from warehouse.evaluate.scope import Scope
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -75,14 +77,29 @@ def _queries(
         sql = render("analyses/slice_queries", **order)
         asked = {"dataset": dataset, "run": run, "protocol": protocol.name, "slice": slice}
         return keep(con, sql, asked)
+    if protocol.exclude is not None:  # the lists are shorter than the stored ones
+        _put_predictions(con, dataset, run)
     with_text = texts.any_texts(con, dataset, "query")
     return keep(
         con,
-        render("analyses/queries", **order, with_text=with_text),
+        render("analyses/queries", **order, with_text=with_text, exclude=protocol.exclude),
         {
             "dataset": dataset,
             "run": run,
             "protocol": protocol.name,
-            "ordering": protocol.ordering,
+            "ordering": requirements.resolved(con, protocol, dataset).ordering,
         },
     )
+
+
+def _put_predictions(con: duckdb.DuckDBPyConnection, dataset: str, run: str) -> None:
+    """Put the predictions of a run in scope, and what may be left out of them."""
+    ((run_id, qrels_id),) = con.execute(
+        "select distinct run_id, qrels_id from run_scores "
+        "where is_current and dataset = $dataset and run = $run",
+        {"dataset": dataset, "run": run},
+    ).fetchall()
+    scope = Scope(con)
+    scope.runs([run_id])
+    scope.stored_truth(qrels_id)
+    scope.predictions([run_id])

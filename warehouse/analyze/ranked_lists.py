@@ -58,7 +58,13 @@ def put(
     query_id, item, rank`; an item is a number for a document of a query.
     """
     check_at_least(1, depth=depth)
-    Scope(con).predictions([run.run_id for run in runs])
+    scope = Scope(con)
+    scope.predictions([run.run_id for run in runs])
+    if protocol.exclude is not None:
+        ((dataset,),) = con.execute(
+            "select distinct dataset from run_version where run_id = $1", [runs[0].run_id]
+        ).fetchall()
+        scope.beside(dataset)
     cuts = [cut for cut in (depth, protocol.depth) if cut is not None]
     ranked = ranked_sql(whole_lists(protocol), min(cuts) if cuts else None)
     sql = render("analyses/agree_lists", ranked=ranked)

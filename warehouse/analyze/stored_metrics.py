@@ -136,9 +136,10 @@ def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
         ).fetchall()
         if not rows:
             raise
-    precision, ties = str(rows[0][0]).split("/")
+    precision, _, ties = str(rows[0][0]).partition(protocols.WITHOUT)[0].partition("/")
     rules = protocols.get(protocols.DEFAULT)
-    return replace(rules, name=name, score_precision=precision, ties=ties)
+    exclude = name.partition(protocols.WITHOUT)[2] or None
+    return replace(rules, name=name, score_precision=precision, ties=ties, exclude=exclude)
 
 
 def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:

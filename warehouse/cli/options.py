@@ -91,6 +91,15 @@ Protocol = Annotated[
         help="The rules of the evaluation; see: warehouse protocols.",
     ),
 ]
+Exclude = Annotated[
+    str | None,
+    typer.Option(
+        "--exclude",
+        metavar="self|training|LIST",
+        help="Leave documents out of the rankings, whose ranks close up: the one with the id of its "
+        "query (self), those in the training set (training), or a list by query.",
+    ),
+]
 # Which runs: options of the commands that show several.
 Runs = Annotated[
     list[str] | None,
@@ -392,9 +401,10 @@ Repeated = Annotated[
     str | None,
     typer.Option(
         "--repeated",
+        "--keep",
         metavar="RULE",
-        help="Where a document is there several times for a query, take the first, last or max of its "
-        "rows, or their sum or count.",
+        help="Where a document is there several times for a query, take the best, first, last, max or "
+        "min of its rows, or their sum or count.",
     ),
 ]
 QrelsRepeated = Annotated[

@@ -16,11 +16,14 @@ from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers import batches
+from warehouse.readers import batches, row_rules
 from warehouse.readers.checks import walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.kinds import IDS, ColumnNames, Kind, Subject
 from warehouse.sql_text.templates import render
+
+# The attribute of the queries under which the documents are that a given list leaves out.
+LISTED = "excluded"
 
 
 class NothingInCommonError(InputError):
@@ -36,6 +39,8 @@ class ScoredRun:
     num_unjudged_queries: int
     num_hits: int
     """How many of its documents are judged for their query."""
+    num_excluded: int = 0
+    """How many of its documents are left out of the rankings."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,11 @@ class Reading:
     lower_is_better: bool = False
     where: str | None = None
     repeated: str | None = None
+
+    def __post_init__(self) -> None:
+        """Say which of several scores is the best."""
+        rule = row_rules.best_is(self.repeated, lowest=self.lower_is_better)
+        object.__setattr__(self, "repeated", rule)
 
 
 def sides(
@@ -161,11 +171,18 @@ def read_truth(
     queries: object | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
 ) -> Truth:
-    """Read qrels, a training set and attributes; refuse metrics that read what is not there."""
+    """Read qrels, a training set and attributes; refuse metrics that read what is not there.
+
+    Where the protocol of the plan leaves out a list of documents, it is read from `exclude`.
+    """
     scope = Scope(con)
     kind = readers.qrels_kind(format, iterations=iterations)
     names = scope_attributes(con, attributes, normalise=normalise)
+    if work.protocol.exclude == LISTED:
+        names["query"].append(LISTED)
+        _scope_excluded(con, exclude, normalise)
     lacking = requirements.lacking(work, training is not None, names, requirements.of_files())
     lacking += requirements.of_stored_runs(work)
     if lacking:
@@ -245,7 +262,13 @@ def score_runs(
                 num_rankings=sum(count.num_judged for count in counts),
             )  # fmt: skip
             scored = tuple(
-                ScoredRun(run, count.num_answered, count.num_unjudged_queries, count.num_hits)
+                ScoredRun(
+                    run,
+                    count.num_answered,
+                    count.num_unjudged_queries,
+                    count.num_hits,
+                    run.rows - count.num_kept,
+                )
                 for run, count in zip(batch.runs, counts, strict=True)
             )
             yield Scored(batch.first, scored, truth.qrels, counts[0].num_judged, truth.training)
@@ -288,14 +311,15 @@ def _is_same(one: object, other: object) -> bool:
 class Counts:
     """How a run and the qrels fit together.
 
-    How many queries are judged, how many of them the run answers, how many it answers beside, and how
-    many of its documents are judged for their query.
+    How many queries are judged, how many of them the run answers, how many it answers beside, how
+    many of its documents are judged for their query, and how many are not left out.
     """
 
     num_judged: int
     num_answered: int
     num_unjudged_queries: int
     num_hits: int
+    num_kept: int
 
 
 def put_in_scope(
@@ -328,9 +352,10 @@ def put_in_scope(
     numbering = (*runs, first, together, lower_is_better)
     again = kept is not None and kept.numbering == numbering
     scope.read_runs(
-        runs, first=first, together=together, lower_is_better=lower_is_better, again=again
-    )
-    if hits.out_of_order(con, work.protocol):
+        runs, first=first, together=together, lower_is_better=lower_is_better,
+        exclude=work.protocol.exclude, again=again,
+    )  # fmt: skip
+    if work.protocol.exclude is not None or hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:
         matched = hits.by_place(con, work.protocol, rows)
@@ -394,6 +419,18 @@ def scope_attributes(
             seen[staged.subject][attribute] = staged.source
         con.execute(f"insert into {ATTRIBUTES[staged.subject]} from staged_attribute")
     return {subject: list(names) for subject, names in seen.items()}
+
+
+def _scope_excluded(con: duckdb.DuckDBPyConnection, source: object, normalise: str | None) -> None:
+    """Put the documents of a list that are left out in scope, as an attribute of their queries."""
+    from warehouse.readers.excluded import stage_excluded
+
+    stage_excluded(con, source, normalise=normalise)
+    con.execute(
+        f"insert into {ATTRIBUTES['query']} "
+        "select query_id, $1, 1, doc_id, null from staged where doc_id is not null",
+        [LISTED],
+    )
 
 
 def relstrings(

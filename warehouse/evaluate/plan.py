@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ import jinja2
 from warehouse.config.project import request
 from warehouse.errors import DefinitionError, check_several
 from warehouse.metrics import protocols
-from warehouse.metrics.aggregates import WEIGHT
+from warehouse.metrics.aggregates import NO_RELEVANT, SKIP, WEIGHT
 from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import functions, relations, templates
@@ -102,7 +102,8 @@ class Plan:
     @property
     def needs(self) -> frozenset[str]:
         """Return what the metrics need in scope besides judgments and hits: see relations.NEEDS."""
-        return frozenset().union(*(self.needs_of(metric) for metric in self.queries))
+        of_metrics = (self.needs_of(metric) for metric in self.queries)
+        return self.protocol.needs.union(*of_metrics)
 
     def add(self, metric: Metric) -> str:
         """Add a metric and the relations that it reads; return its SQL."""
@@ -117,6 +118,15 @@ class Plan:
                 ) from error
             if found.is_own:
                 read.add([self.rankings(metric)], frozenset())  # its rows are checked against these
+            value = metric.params.get(NO_RELEVANT)
+            if value is not None:
+                relevant = self.table(relations.get("relevant_queries"), params)
+                read.add([relevant], frozenset())
+                sql = templates.render(
+                    "statements/no_relevant", metric=sql, relevant=relevant,
+                    undefined=self.protocol.usual_undefined_of(metric),
+                    value=None if value == SKIP else value,
+                )  # fmt: skip
             weights = self.weights(metric)
             if weights is not None:
                 read.add([weights], self.read[weights].needs)
@@ -183,7 +193,7 @@ class Plan:
     def needs_of(self, metric: Metric) -> frozenset[str]:
         """Return what one metric needs in scope besides judgments and hits."""
         self.add(metric)
-        return self.read[str(metric)].needs
+        return self.read[str(metric)].needs | self.protocol.needs
 
     def follows_source(self, metric: Metric) -> bool:
         """Whether equal scores count in the order of the source, by the protocol or by the metric."""
@@ -204,8 +214,19 @@ class Plan:
 
     def query_attributes_of(self, metric: Metric) -> list[str]:
         """Return the attributes of the queries that a metric reads."""
-        is_read = "query_attributes" in self.needs_of(metric)
-        return [metric.weight] if is_read and metric.weight is not None else []
+        self.add(metric)
+        is_read = "query_attributes" in self.read[str(metric)].needs
+        weights = [metric.weight] if is_read and metric.weight is not None else []
+        return [*weights, *self.protocol.attributes]
+
+    def resolved(self, contents: Contents) -> Plan:
+        """Return the plan under a protocol that knows the hash of the documents that it leaves out."""
+        exclude = self.protocol.exclude
+        if exclude in (None, protocols.SELF):
+            return self
+        hashes = {**contents.query_attributes, protocols.TRAINING: contents.training}
+        rules = replace(self.protocol, excluded=hashes.get(str(exclude)))
+        return plan(self.queries, rules, sliced=self.sliced)
 
     def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
         """Return a hash of everything that a metric's values depend on, besides run and judgments.
@@ -243,11 +264,14 @@ class Plan:
         below = dict.fromkeys(name for metric in self.queries for name in self.below(metric))
         made = [f"create or replace temp table {name} as\n{self.tables[name]};" for name in below]
         asked = [f"-- {_said(metric)}\n{query};" for metric, query in self.queries.items()]
-        names = frozenset(_SCOPE.findall("\n".join([*made, *asked])))
+        below_scope = [] if self.protocol.exclude is None else [matched_sql(self.protocol)]
+        names = frozenset(_SCOPE.findall("\n".join([*made, *asked, *below_scope])))
         scope = templates.render(
-            "statements/file_scope", names=names, ordering=self.protocol.ordering
-        )
-        return "\n\n".join([*functions.script(*made, *asked), scope, *made, *asked])
+            "statements/file_scope",
+            names=names, ordering=self.protocol.ordering, exclude=self.protocol.exclude,
+            matched="".join(below_scope),
+        )  # fmt: skip
+        return "\n\n".join([*functions.script(*made, *asked, *below_scope), scope, *made, *asked])
 
     def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, directly or not, in the order of making."""

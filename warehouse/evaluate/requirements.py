@@ -13,6 +13,7 @@ from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, PREFERENCES, Scope, current_training
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, known_metric
+from warehouse.metrics.protocols import Protocol
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
@@ -33,12 +34,19 @@ def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Conten
     Scope(con).attributes(dataset)
     of_documents = {name for metric in work.queries for name in work.attributes_of(metric)}
     of_queries = {name for metric in work.queries for name in work.query_attributes_of(metric)}
+    of_queries |= work.protocol.attributes
     return Contents(
         training[1] if training else None,
         _hashes(con, "document", of_documents),
         _hashes(con, "query", of_queries),
         _nuggets(con, dataset),
     )
+
+
+def resolved(con: duckdb.DuckDBPyConnection, protocol: Protocol, dataset: str) -> Protocol:
+    """Return a protocol that knows the hash of the documents that it leaves out in a dataset."""
+    work = plan((), protocol)
+    return work.resolved(contents(con, work, dataset)).protocol
 
 
 def _nuggets(con: duckdb.DuckDBPyConnection, dataset: str) -> str | None:

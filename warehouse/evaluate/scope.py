@@ -89,9 +89,13 @@ that sorts as the ids do, or text if there are very many |
         rows = self._con.execute("select run_id from scope_run order by run_id").fetchall()
         return [int(row[0]) for row in rows]
 
-    def rankings(self, *, of_part: bool = False) -> None:
-        """Put the stored list lengths of the runs in scope, or those of a part: `scope_ranking`."""
-        self._con.execute(render("scope/rankings", of_part=of_part))
+    def rankings(self, protocol: Protocol, *, of_part: bool = False) -> None:
+        """Put the stored list lengths of the runs in scope, or those of a part: `scope_ranking`.
+
+        Where the protocol leaves documents out, the predictions must be in scope.
+        """
+        words = {"of_part": of_part, "exclude": protocol.exclude}
+        self._con.execute(render("scope/rankings", **words))
 
     def hits(self, protocol: Protocol, qrels_id: int, *, of_part: bool = False) -> None:
         """Put the stored hits of the runs in scope, or those of a part: fills `scope_hit`."""
@@ -127,6 +131,7 @@ that sorts as the ids do, or text if there are very many |
         first: int,
         together: bool,
         lower_is_better: bool,
+        exclude: str | None = None,
         again: bool = False,
     ) -> None:
         """Put the staged runs in scope, with empty tables for the values.
@@ -138,7 +143,8 @@ that sorts as the ids do, or text if there are very many |
         if not again:
             self.runs(runs)
         words = {
-            "first": first, "together": together, "lower_is_better": lower_is_better, "again": again,
+            "first": first, "together": together, "lower_is_better": lower_is_better,
+            "exclude": exclude, "again": again,
         }  # fmt: skip
         self._con.execute(render("scope/read_runs", **words))
 
@@ -200,8 +206,12 @@ that sorts as the ids do, or text if there are very many |
         self._query_keys(rows, lists, num_queries)
         self.qrels(kind, rows)
         self.whole_qrels(rows)
-        self.attributes(dataset)
+        self.beside(dataset)
         self.answers()
+
+    def beside(self, dataset: str) -> None:
+        """Put the attributes and the training set of a dataset in scope."""
+        self.attributes(dataset)
         found = current_training(self._con, dataset)
         self._training(
             f"(select * from example where training_id = {literal(found[0])})" if found else None
@@ -298,9 +308,9 @@ that sorts as the ids do, or text if there are very many |
         """Rank the predictions in scope within each part of the documents: `part_prediction`."""
         self._con.execute(render("scope/part_predictions", ranked=ranked, rest=rest, depth=depth))
 
-    def document_part(self, part: str) -> None:
+    def document_part(self, part: str, protocol: Protocol) -> None:
         """Put hits and list lengths of one part of the documents in scope."""
-        self._con.execute(render("scope/document_part", part=part))
+        self._con.execute(render("scope/document_part", part=part, exclude=protocol.exclude))
 
 
 def qrels_kind(con: duckdb.DuckDBPyConnection, qrels_id: int) -> str:

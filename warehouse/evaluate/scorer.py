@@ -129,6 +129,7 @@ def scorer(
     run_repeated: str | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Scorer:
@@ -147,8 +148,9 @@ def scorer(
     """
     check_at_least(1, level=level, depth=depth, threads=threads)
     asked = scoring.ask(
-        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
-    )
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth,
+        exclude=exclude,
+    )  # fmt: skip
     if any(isinstance(line, notation.Relstring) for line in asked.lines):
         raise UsageError("relstring: is no metric; a scorer computes metrics only")
     return prepare(
@@ -157,7 +159,7 @@ def scorer(
         attributes=attributes, relevance=relevance, normalise=normalise, where=where,
         qrels_where=qrels_where, run_where=run_where, repeated=repeated,
         qrels_repeated=qrels_repeated, run_repeated=run_repeated, iterations=iterations,
-        training=training,
+        training=training, exclude=exclude,
         resources=database.Resources(memory_limit, threads),
     )  # fmt: skip
 
@@ -183,6 +185,7 @@ def prepare(
     run_repeated: str | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
     resources: database.Resources | None = None,
 ) -> Scorer:
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
@@ -199,7 +202,7 @@ def prepare(
             con, qrels, asked.work,
             format=qrels_format, relevance=relevance,
             attributes=batches.source_list(attributes), normalise=normalise,
-            iterations=iterations, training=training, **how,
+            iterations=iterations, training=training, exclude=exclude, **how,
         )  # fmt: skip
     except BaseException:
         con.close()

@@ -13,7 +13,7 @@ import duckdb
 from warehouse import readers
 from warehouse.config.project import request
 from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
-from warehouse.evaluate import files
+from warehouse.evaluate import files, unanswerable
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
@@ -41,7 +41,8 @@ class Scores:
     was given, it begins with the column `run`, and `names` are theirs. `read` is what was read of the
     runs, and `qrels` of the judgments. `lines` are the lines of trec_eval's layout: what was requested,
     and its relstrings, whose texts are in `strings` by label and query. `refused` has the errors of the
-    runs that an engine refused, by name; they have no values.
+    runs that an engine refused, by name; they have no values. `notes` say which queries have nothing
+    relevant.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -54,6 +55,7 @@ class Scores:
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
     totals: duckdb.DuckDBPyRelation | None = None
     refused: Mapping[str, WarehouseError] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
@@ -103,12 +105,16 @@ def ask(
     judged_only: bool,
     depth: int | None,
     list_silent: bool = False,
+    exclude: object = None,
 ) -> Asked:
     """Return what metrics are, under a protocol whose rules may be changed.
 
     With `list_silent`, a query that the run does not have is listed, whatever the protocol says.
+    `exclude` is a rule of the protocol, or a source of documents to leave out.
     """
-    rules = protocols.get(protocol)
+    is_rule = isinstance(exclude, str) and exclude in (protocols.SELF, protocols.TRAINING)
+    rule = str(exclude) if is_rule else None if exclude is None else files.LISTED
+    rules = protocols.get(protocols.without(protocol, rule))
     rules = replace(
         rules,
         queries="judged" if complete else rules.queries,
@@ -156,6 +162,7 @@ def score(
     queries: object | None = None,
     iterations: bool = False,
     training: object = None,
+    exclude: object = None,
     zscores: str | os.PathLike[str] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -181,8 +188,11 @@ def score(
 
     `level`, `complete`, `judged_only`, `depth` and `zscores` are trec_eval's -l, -c, -J, -M and -Z;
     its -R is `iterations` (qrels_jg, qrels_prefs) and `qrels_format="prefs"`. `training` is a
-    training set. `attributes` is a source of attributes of documents, or of queries (column query_id),
-    or a list of such.
+    training set. `exclude` leaves documents out of the rankings, whose ranks close up; the judgments
+    stay: with "self" the document that has the id of its query, with "training" those that the
+    training set has for the query, else those of a file, dict or table of pairs (query_id, doc_id) or of
+    a list for each query. `attributes` is a source of attributes of documents, or of queries (column
+    query_id), or a list of such.
 
     `engine` says where the values are computed: "local" in this process, "spark" in the tasks of the
     active session or of a new one on the `master`, or in those of an object with `map(function, parts)`,
@@ -192,6 +202,8 @@ def score(
 
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
+    >>> score({"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, "RR P@1", exclude="self").means()
+    {'RR': 1.0, 'P@1': 1.0}
     >>> score({"q": {"a": 1}}, [{"q": {"a": 2.0}}, {"q": {"b": 2.0, "a": 1.0}}], "RR").board()
     ┌─────────┬────────┐
     │   run   │   RR   │
@@ -204,8 +216,9 @@ def score(
     """
     check_at_least(1, level=level, depth=depth, threads=threads)
     asked = ask(
-        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth
-    )
+        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth,
+        exclude=exclude,
+    )  # fmt: skip
     rules, work, lines, requested = asked.rules, asked.work, asked.lines, asked.requested
     reference = None if zscores is None else read_zscores(zscores)
     several = run if isinstance(run, list | tuple) and not is_records(run) else None
@@ -232,7 +245,7 @@ def score(
     truth = files.read_truth(
         con, qrels, work, format=qrels_format, attributes=batches.source_list(attributes),
         relevance=relevance, normalise=normalise, is_global=is_global,
-        queries=queries, iterations=iterations, training=training, **how,
+        queries=queries, iterations=iterations, training=training, exclude=exclude, **how,
     )  # fmt: skip
     reading = files.Reading(
         run_format, normalise=normalise, lower_is_better=lower_is_better, **how_runs
@@ -259,6 +272,7 @@ def score(
             totals=con.table(f"temp.main.{TOTALS}"), refused=found.refused,
         )  # fmt: skip
     read: list[files.ScoredRun] = []
+    notes: dict[str, None] = {}
     strings: dict[tuple[str, str], str] = {}
     num_judged = 0
     for scored in files.score_runs(
@@ -267,6 +281,7 @@ def score(
         if reference is not None:
             standardise(con, work, requested, rules.defaults(level), reference)
         keep_values(con, work, names, scored.first, per_query=per_query)
+        notes |= dict.fromkeys(unanswerable.notes(con, work))
         read += scored.runs
         num_judged = scored.num_judged
         for line in lines:
@@ -276,6 +291,7 @@ def score(
     return Scores(
         con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),
         names, tuple(lines), strings, con.table(f"temp.main.{TOTALS}") if names else None,
+        notes=tuple(notes),
     )  # fmt: skip
 
 

@@ -107,6 +107,10 @@ def _matched(
     If only some runs are in order, there are two queries, each for its own runs.
     """
     scope = Scope(con)
+    if protocol.exclude is not None:  # the places of the documents are not their ranks
+        scope.predictions([run.run_id for run in batch])
+        yield hits.in_any_order(con, protocol)
+        return
     scope.stored_lists([run.run_id for run in batch], table, lower_is_better=lower_is_better)
     make_steps(con)
     for stretch in con.execute(render("statements/stored_stretches")).fetchall():

@@ -17,6 +17,7 @@ from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
+from warehouse.metrics import protocols
 from warehouse.readers.in_place import bring
 from warehouse.sql_text.templates import render
 from warehouse.store.database import ALIAS
@@ -62,6 +63,7 @@ class Outcome:
     slices: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+    protocol: str = protocols.DEFAULT
 
     def add(self, other: Outcome) -> None:
         """Add what was done for other runs, later."""
@@ -135,10 +137,11 @@ def evaluate(
             continue
         place.open()
         contents = requirements.contents(con, fitting, dataset)
+        resolved = fitting.resolved(contents)
         if job.whole:
-            evaluation.whole(fitting, group, qrels_id, contents)
+            evaluation.whole(resolved, group, qrels_id, contents)
         for given in job.by:
-            evaluation.parts(given, fitting, group, dataset, qrels_id, contents)
+            evaluation.parts(given, resolved, group, dataset, qrels_id, contents)
     return outcome
 
 
@@ -233,12 +236,12 @@ class _Evaluation:
                 scope.part(found.id, "scope_member where part = $part", part=part)
                 scope.qrels(kind, slices.judged_in(part))
                 if found.of_documents:
-                    scope.document_part(part)
+                    scope.document_part(part, protocol)
                 else:
-                    scope.rankings(of_part=True)
-                    scope.hits(protocol, qrels_id, of_part=True)
                     if "predictions" in work.needs:
                         scope.predictions(runs, of_part=True)
+                    scope.rankings(protocol, of_part=True)
+                    scope.hits(protocol, qrels_id, of_part=True)
                 engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
 
     def _pending(
@@ -258,7 +261,9 @@ class _Evaluation:
     def _put_in_scope(self, work: Plan, qrels_id: int) -> None:
         """Put the ground truth, the lengths of lists and the hits of the runs in scope in scope."""
         self.scope.stored_truth(qrels_id)
-        self.scope.rankings()
+        if work.protocol.exclude is not None:
+            self.scope.predictions(self.scope.pending_runs())
+        self.scope.rankings(work.protocol)
         self.scope.hits(work.protocol, qrels_id)
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:

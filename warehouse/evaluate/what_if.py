@@ -13,7 +13,7 @@ from dataclasses import replace
 import duckdb
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import stored_runs
+from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.plan import plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind
@@ -254,12 +254,13 @@ def tied(
     UsageError if the qrels are not plain judgments.
     """
     qrels_id = _plain(con, runs)
+    resolved = requirements.resolved(con, protocol, runs[0].dataset)
     Scope(con).runs([run.run_id for run in runs])
     drop_views(con)
     con.execute(
         render(
             "statements/tied_hits",
-            file=database.ALIAS, qrels_id=qrels_id, ordering=protocol.ordering,
+            file=database.ALIAS, qrels_id=qrels_id, ordering=resolved.ordering,
             relevant_first=relevant_first,
         )
     )  # fmt: skip

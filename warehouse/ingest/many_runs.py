@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from warehouse.errors import WarehouseError
 from warehouse.ingest.runs import RunOptions, load_staged
 from warehouse.ingest.steps import Loaded
-from warehouse.readers import batches
+from warehouse.readers import batches, row_rules
 from warehouse.readers.files import missing
 from warehouse.store.file import WarehouseFile
 
@@ -44,7 +44,7 @@ def load_runs(
         columns=columns,
         normalise=normalise,
         where=where,
-        repeated=repeated,
+        repeated=row_rules.best_is(repeated, lowest=options.lower_is_better),
     ):
         with file.staging() as place:
             for batch in group.read(place.con):

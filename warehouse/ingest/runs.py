@@ -27,7 +27,7 @@ from warehouse.errors import (
 )
 from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
-from warehouse.readers import in_place
+from warehouse.readers import in_place, row_rules
 from warehouse.readers.batches import Batch
 from warehouse.readers.files import default_name
 from warehouse.readers.kinds import RUN_NUMBER
@@ -90,7 +90,7 @@ def stage_run(
         columns=columns,
         normalise=normalise,
         where=where,
-        repeated=repeated,
+        repeated=row_rules.best_is(repeated, lowest=options.lower_is_better),
     )
     return partial(store_run, staged=staged, dataset=dataset, options=options, replace=replace)
 

@@ -14,6 +14,11 @@ AGGREGATE = "aggregate"
 WEIGHT = "weight"
 POOLED = "pooled"
 WEIGHTED = "weighted"
+# What a query without a relevant document counts as, and the value that leaves it out.
+NO_RELEVANT = "no_relevant"
+SKIP = "skip"
+# Parameters by which documents are relevant.
+_OF_RELEVANCE = frozenset({"rel", "gains", "min_rel", "max_rel"})
 # Each with its name in a sentence.
 WORDS = {
     "mean": "mean",
@@ -67,6 +72,18 @@ def with_parameters(
     if ours is None:
         return (*declared, chosen, weight)
     return (*(chosen if p is ours else p for p in declared), weight)
+
+
+def with_no_relevant(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """Return a metric's parameters with `no_relevant`, if it says which documents are relevant."""
+    if not _OF_RELEVANCE & {p.name for p in parameters}:
+        return parameters
+    ours = Parameter(
+        name=NO_RELEVANT, type="number", choices=(SKIP,), inherited=True,
+        summary="Value of a query without a relevant document, or skip, which leaves it out; by "
+        "default, what the metric or the protocol says.",
+    )  # fmt: skip
+    return (*parameters, ours)
 
 
 def of_curve(declared: tuple[Parameter, ...], default: str) -> tuple[Parameter, ...]:

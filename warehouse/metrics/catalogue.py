@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import ClassVar, TypeVar
 
+from msgspec import structs
+
 from warehouse.config import project, toml
 from warehouse.errors import DefinitionError, nearest
 from warehouse.metrics import aggregates, checks
@@ -79,7 +81,7 @@ def _metric(
         )
     except ValueError as error:
         raise document.error(("param", AGGREGATE), str(error)) from None
-    return template(
+    found = template(
         MetricTemplate,
         document,
         head,
@@ -92,6 +94,9 @@ def _metric(
         counts=original.get("aggregate") == "sum",
         function=function,
     )
+    if own is not None:
+        return found
+    return structs.replace(found, parameters=aggregates.with_no_relevant(found.parameters))
 
 
 def _extended(

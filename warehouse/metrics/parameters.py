@@ -105,8 +105,10 @@ class Parameter(Declaration, frozen=True, kw_only=True):
         >>> Parameter(name="gains", type="gains", summary="").read("{2: 9, 1: 3}")
         ((1, 3.0), (2, 9.0))
         """
+        word = unquoted(text)
+        if self.type == "number" and word in self.choices:
+            return word
         if self.type == "choice":
-            word = unquoted(text)
             if word not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {text}")
             return word

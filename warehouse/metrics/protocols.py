@@ -14,7 +14,8 @@ from typing import Any
 
 from warehouse.config import project, toml
 from warehouse.config.key_paths import KeyPath
-from warehouse.errors import DefinitionError, check_word, listing, nearest
+from warehouse.errors import DefinitionError, UsageError, check_word, listing, nearest, option
+from warehouse.metrics.aggregates import NO_RELEVANT
 from warehouse.metrics.catalogue import broken
 from warehouse.metrics.catalogue import catalogue as metrics
 from warehouse.metrics.curves import curves
@@ -25,6 +26,10 @@ from warehouse.metrics.template import Template
 from warehouse.sql_text.templates import names_in
 
 DEFAULT = "default"
+# What stands between the name of a protocol and what is left out of the rankings: default~self.
+WITHOUT = "~"
+# The rules of what is left out, besides those by the name of an attribute of the queries.
+SELF, TRAINING = "self", "training"
 # Values that other programs computed are under this name, or under it with a judge: imported:NAME.
 IMPORTED = "imported"
 
@@ -33,8 +38,15 @@ IMPORTED = "imported"
 class Protocol:
     """How rankings are read before any metric is computed.
 
+    Documents may be left out of the rankings, whose ranks then close up: with `exclude` "self" the
+    document that has the id of its query, with "training" those that the training set has for the
+    query, else those that an attribute of the queries names. `excluded` is the hash of these, where
+    it is known.
+
     >>> get("trec_eval_9").score_precision
     'single'
+    >>> get("trec_eval_9~self").exclude
+    'self'
     """
 
     name: str
@@ -53,6 +65,8 @@ class Protocol:
     metrics: Sequence[str] = ()
     params: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     undefined: Mapping[str, float | str] = field(default_factory=dict)
+    exclude: str | None = None
+    excluded: str | None = None
 
     @property
     def is_imported(self) -> bool:
@@ -62,7 +76,21 @@ class Protocol:
     @property
     def ordering(self) -> str:
         """Return the name of this protocol's order of documents; hits are stored by it."""
-        return f"{self.score_precision}/{self.ties}"
+        without = [name for name in (self.exclude, self.excluded) if name is not None]
+        return WITHOUT.join([f"{self.score_precision}/{self.ties}", *without])
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Return what must be in scope to leave documents out: see relations.NEEDS."""
+        if self.exclude is None:
+            return frozenset()
+        beside = {SELF: (), TRAINING: ("training",)}.get(self.exclude, ("query_attributes",))
+        return frozenset({"predictions", *beside})
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Return the attribute of the queries that says what to leave out, if one does."""
+        return frozenset({self.exclude} - {None, SELF, TRAINING})  # type: ignore[arg-type]
 
     def defaults(self, level: int | None = None) -> Defaults:
         """Return this protocol's defaults, which replace those of the metrics."""
@@ -72,6 +100,12 @@ class Protocol:
 
     def undefined_of(self, metric: Metric) -> float | None:
         """Return the value of a query without one; None leaves it out of the mean."""
+        if metric.params.get(NO_RELEVANT) is not None:  # its rows have it: see `Plan.add`
+            return None
+        return self.usual_undefined_of(metric)
+
+    def usual_undefined_of(self, metric: Metric) -> float | None:
+        """Return the value of a query without one, whatever the metric's parameters say."""
         if metric.name in self.undefined:
             given = self.undefined[metric.name]
             return None if isinstance(given, str) else float(given)
@@ -88,6 +122,7 @@ class Protocol:
             "judged_only_first": self.judged_only_first,
             "relevant_only": self.relevant_only,
             "grades": self.grades,
+            "exclude": self.exclude,
         }
 
 
@@ -135,13 +170,65 @@ def _built_in() -> toml.Document:
     return toml.read(text, "protocols.toml")
 
 
+class _Known(Lazy[Protocol]):
+    """Protocols by name; one whose rankings leave documents out is known, and not listed."""
+
+    def __getitem__(self, name: str) -> Protocol:
+        base, without, exclude = name.partition(WITHOUT)
+        found = super().__getitem__(base)
+        if not without:
+            return found
+        if not exclude:
+            raise KeyError(name)
+        return replace(found, name=name, exclude=exclude)
+
+    def __contains__(self, name: object) -> bool:
+        base, without, exclude = str(name).partition(WITHOUT)
+        return super().__contains__(base) and bool(exclude) == bool(without)
+
+
+def left_out(name: str) -> str | None:
+    """Say which documents a protocol leaves out of the rankings, if any.
+
+    >>> left_out("default~training")
+    'left out of each ranking: the documents that the training set has for the query'
+    """
+    exclude = name.partition(WITHOUT)[2]
+    if not exclude:
+        return None
+    documents = {
+        SELF: "the document with the id of the query",
+        TRAINING: "the documents that the training set has for the query",
+    }
+    listed = f"the documents in the attribute {exclude} of the query"
+    return f"left out of each ranking: {documents.get(exclude, listed)}"
+
+
+def without(protocol: str, exclude: str | None) -> str:
+    """Return the name of a protocol that leaves documents out of the rankings.
+
+    >>> without("default", "self"), without("default", None)
+    ('default~self', 'default')
+    """
+    if exclude is None:
+        return protocol
+    if not exclude or WITHOUT in protocol:
+        raise UsageError(
+            f"{option('exclude', exclude)}: protocol {protocol} leaves documents out already; "
+            "name one protocol without ~ and one rule"
+            if exclude
+            else f"{option('exclude', exclude)}: is empty; write self, training, or a list"
+        )
+    return f"{protocol}{WITHOUT}{exclude}"
+
+
 @project.per_project
 def catalogue() -> Mapping[str, Protocol]:
     """Return every protocol by its name: those of protocols.toml, then the project's own."""
     own = project.current().protocols
     _check_names(own)
     every = {**_built_in().record, **own}
-    found = Lazy(every, lambda name: _protocol(name, every))
+    found = _Known(every, lambda name: _protocol(name, every))
     for name in own:
         # what is wrong with a project's own is said at once
         peer = found[name].names
@@ -239,4 +326,4 @@ def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 def get(name: str) -> Protocol:
     """Return a protocol. Raises UsageError with the nearest name."""
     known = catalogue()
-    return known[check_word("protocol", name, known)]
+    return known[name if name in known else check_word("protocol", name, known)]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from warehouse.sql_text import expressions
 
 # How one row is made of those that have the same key: one of them, or what they are together.
-REPEATED = ("first", "last", "max", "sum", "count")
+REPEATED = ("first", "last", "best", "max", "min", "sum", "count")
 CONDITION = "write one condition over the columns of the file, as in rating >= 4"
 
 
@@ -70,18 +70,35 @@ class RowRules:
         given = option("repeated", self.repeated)
         if kind == "run" and self.repeated == "count":
             raise UsageError(f"{given}: is for judgments, and these are the scores of a run")
-        if kind == "run" and word == "rank" and self.repeated not in ("first", "last"):
-            raise UsageError(f"{given}: is for scores, and the run has ranks: take first or last")
-        staging.run(con, "ingest/repeated", key=KEYS[kind], value=value, rule=self.repeated)
+        if kind == "run" and word == "rank" and self.repeated not in ("first", "last", "best"):
+            raise UsageError(
+                f"{given}: is for scores, and the run has ranks: take best, first or last"
+            )
+        rule = best_is(self.repeated, lowest=word == "rank")
+        rule = "max" if rule == "best" else rule
+        staging.run(con, "ingest/repeated", key=KEYS[kind], value=value, rule=rule)
         gone = staging.row_count(con, "staged_read") - staging.row_count(con)
         if gone:
-            word = {"sum": "the sum", "count": "the number", "max": "the highest"}.get(
-                str(self.repeated), f"the {self.repeated}"
-            )
+            words = {
+                "sum": "the sum",
+                "count": "the number",
+                "max": "the highest",
+                "min": "the lowest",
+            }
+            word = words.get(str(rule), f"the {rule}")
             verb = "repeats" if gone == 1 else "repeat"
             self.told.append(
                 f"{counted(gone, 'row')} {verb} a document of a query: {word} of its rows counts"
             )
+
+
+def best_is(rule: str | None, *, lowest: bool) -> str | None:
+    """Return a rule for repeated rows where the lowest value is the best one, or the highest.
+
+    >>> best_is("best", lowest=True), best_is("best", lowest=False), best_is("sum", lowest=True)
+    ('min', 'best', 'sum')
+    """
+    return "min" if rule == "best" and lowest else rule
 
 
 _RULES: ContextVar[RowRules | None] = ContextVar("row_rules", default=None)

@@ -13,6 +13,7 @@ from warehouse.analyze.significance import level, probability
 from warehouse.analyze.texts import in_short
 from warehouse.errors import counted
 from warehouse.metrics.notation import known_metric
+from warehouse.metrics.protocols import left_out
 from warehouse.report.formats import Mark, Writer, marked, one_line
 from warehouse.report.layout import chosen
 from warehouse.store.database import records
@@ -99,7 +100,8 @@ def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
 
 def _about(found: Compared) -> str:
     """Return what captions say of a comparison."""
-    return "; ".join([found.notes[0], *([found.in_percent] if found.in_percent else [])])
+    about = [found.notes[0], left_out(found.protocol), found.in_percent]
+    return "; ".join(text for text in about if text)
 
 
 def _judged_name(metric: str) -> str:

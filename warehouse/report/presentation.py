@@ -13,7 +13,7 @@ from warehouse.analyze.texts import in_short
 from warehouse.errors import command, counted, listing, option
 from warehouse.metrics.catalogue import ARROWS
 from warehouse.metrics.notation import known_metric
-from warehouse.metrics.protocols import is_imported
+from warehouse.metrics.protocols import is_imported, left_out
 from warehouse.report.formats import one_line
 from warehouse.report.layout import PLAIN, Layout, chosen, of_board, of_comparison
 from warehouse.report.result import Result
@@ -82,7 +82,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     answered, unneeded = _answered(found.relation)
     footer = "; ".join([found.over_queries, *answered])
     footer += " shown" if answered and top is not None else ""
-    about = [footer, *found.notes]
+    about = [footer, *found.notes, *_left_out(protocol)]
     notes = [*about, *found.told, *_forgotten(found.metrics.values(), protocol)]
     metrics = ", ".join(found.labels.get(column, column) for column in found.metrics)
     datasets = ", ".join(found.datasets)
@@ -150,7 +150,7 @@ def queries(
     }  # fmt: skip
     end = found.columns.index("retrieved") if slice is None else None
     metrics = found.columns[1 if slice is None else 2 : end]
-    notes = [*_forgotten(metrics, protocol), *computed]
+    notes = [*_left_out(protocol), *_forgotten(metrics, protocol), *computed]
     return Result(
         found, notes, titles=titles | dict(labels), shown={"text": in_short}, details=Labels(labels),
         spare=["retrieved", "relevant", "relevant_retrieved", "unjudged_at_10"],
@@ -169,7 +169,7 @@ def history(found: Timeline) -> Result:
     notes = [f"{found.metric}: {note}" for note in (told, *found.notes)]
     metric = known_metric(found.metric)
     counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
-    notes += _forgotten([found.metric], found.protocol)
+    notes += [*_left_out(found.protocol), *_forgotten([found.metric], found.protocol)]
 
     def chart() -> Spec:
         from warehouse.report import charts
@@ -218,7 +218,8 @@ def explanation(found: Explanation) -> Result:
     titles = {"doc_id": "document", "value_so_far": "so far"}
 
     def notes(places: int) -> list[str]:
-        return [*_value_and_origin(found, places), *_doubts(found)]
+        about = _left_out(found.protocol)
+        return [*_value_and_origin(found, places), *about, *_doubts(found)]
 
     return Result(found.relation, notes, titles=titles, shown={"text": in_short}, details=found)
 
@@ -569,6 +570,12 @@ def checked(found: Checked) -> Result:
     else:
         notes.append("every value is equal, but not every file")
     return Result(found.differences, notes, details=found)
+
+
+def _left_out(protocol: str) -> list[str]:
+    """Say which documents a protocol leaves out of the rankings."""
+    said = left_out(protocol)
+    return [] if said is None else [f"protocol {protocol}: {said}"]
 
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:

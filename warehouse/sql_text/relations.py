@@ -22,6 +22,7 @@ PROTOCOL_VARIABLES = frozenset(
         "judged_only_first",
         "relevant_only",
         "grades",
+        "exclude",
     }
 )
 # These, and whether a part of the documents is read, whether few predictions are of judged

@@ -22,6 +22,7 @@ from warehouse.ingest.attributes import LoadedAttributes, stage_table
 from warehouse.ingest.qrels import stage_qrels, stage_training
 from warehouse.ingest.runs import RunOptions, check_names, load_staged, stage_run
 from warehouse.ingest.steps import Loaded
+from warehouse.readers import row_rules
 from warehouse.readers.batches import Batch, Group
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.sql_text.templates import render
@@ -139,7 +140,11 @@ def _is_any_known(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> 
 
 def reading(source: Source) -> dict[str, Any]:
     """Return the options for reading a run."""
-    return {key: value for key, value in source.options.items() if key != "lower_is_better"}
+    found = {key: value for key, value in source.options.items() if key != "lower_is_better"}
+    if "repeated" in found:
+        lowest = source.options.get("lower_is_better", False)
+        found["repeated"] = row_rules.best_is(found["repeated"], lowest=lowest)
+    return found
 
 
 def _staged(

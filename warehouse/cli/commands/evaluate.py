@@ -25,6 +25,7 @@ EXAMPLES = {
         "warehouse evaluate -d dl19 -m AP --slice 'size = quantiles(num_relevant, 3)'",
         "warehouse evaluate -d dl19 -m P@5 -m 'P(scope=global)@5' --slice source",
         "warehouse evaluate -d dl19 -m AP --qrels 1",
+        "warehouse evaluate -d dl19 -m nDCG@10 --exclude self",
         "warehouse evaluate -d dl19 --engine spark",
     )
 }
@@ -53,6 +54,7 @@ def evaluate(
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
+    exclude: options.Exclude = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
     ] = False,
@@ -93,6 +95,7 @@ def evaluate(
     expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
+    from warehouse.metrics import protocols
     from warehouse.warehouse import Warehouse
 
     wanted = metric or []
@@ -100,10 +103,9 @@ def evaluate(
         engine, master=master is not None, by=by != "run", exchange=exchange is not None
     )
     if show_sql:
-        from warehouse.metrics import protocols
-
-        usual = protocols.get(protocol).metrics or DEFAULT_METRICS
-        emit(Warehouse.sql(wanted or usual, protocol=protocol), None, "sql")
+        rules = protocols.without(protocol, exclude)
+        usual = protocols.get(rules).metrics or DEFAULT_METRICS
+        emit(Warehouse.sql(wanted or usual, protocol=rules), None, "sql")
         return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", "metric", len(wanted)) as step:
@@ -113,6 +115,7 @@ def evaluate(
             metrics=wanted,
             slices=slice or (),
             protocol=protocol,
+            exclude=exclude,
             qrels=qrels,
             dry_run=dry_run,
             on_metric=step,
@@ -122,6 +125,10 @@ def evaluate(
             exchange=exchange,
         )
     narrate(done, dry_run=dry_run)
+    if exclude is not None:
+        say(f"protocol {done.protocol}: {protocols.left_out(done.protocol)}")
+        for name in sorted({row[0] for row in done.details}):
+            say(f"the board: {command('leaderboard', name, protocol=done.protocol)}")
 
 
 def narrate(done: Outcome, *, dry_run: bool = False) -> None:

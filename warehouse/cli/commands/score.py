@@ -28,6 +28,7 @@ EXAMPLES = {
         "warehouse score qrels.txt runs/bm25.run.gz official -q -c -l 2 -f trec",
         "warehouse score qrels.txt runs/bm25.run.gz all_trec --protocol trec_eval_9 -f csv",
         "warehouse score qrels.txt runs/bm25.run.gz AP --attributes sources.csv",
+        "warehouse score qrels.txt runs/bm25.run.gz nDCG@10 --exclude self",
         "warehouse score links.txt links.run AP 'LAG(aggregate=pooled)' --global --protocol ardoco",
         "warehouse score subtopics.txt runs/web.run alpha_nDCG@10 map_avgjg -R qrels_jg",
         "warehouse score qrels.txt runs/*.run.gz nDCG@10 --engine spark",
@@ -112,6 +113,7 @@ def score(
     training: Annotated[
         str | None, typer.Option("--training", help="A training set, for metrics that need one.")
     ] = None,
+    exclude: options.Exclude = None,
     run_format: Annotated[str | None, options.input_format("run", "run", "--run-format")] = None,
     attributes: Annotated[
         list[str] | None,
@@ -169,7 +171,7 @@ def score(
     runs, words = _runs(run, metrics or [])
     if out is not None and any(_is_same_file(out, given) for given in (qrels, *runs)):
         raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
-    if [qrels, *runs, training].count("-") > 1:
+    if [qrels, *runs, training, exclude].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
     options.check_engine(engine, master=master is not None, by=by != "run")
     if engine != "local" and format == "trec":
@@ -211,6 +213,7 @@ def score(
             queries=queries,
             iterations=iterations,
             training=training,
+            exclude=exclude,
             zscores=zscores,
             memory_limit=memory_limit,
             threads=threads,
@@ -218,11 +221,15 @@ def score(
             master=master,
             by=by,
         )
+    if exclude is not None:
+        output.say(_left_out(scores, exclude))
     counting = "judged" if complete else protocols.get(protocol).queries
     for warning in scores.qrels.warnings:
         output.warn(warning)
     for warning in _warnings(scores, counting):
         output.warn(warning)
+    for note in scores.notes:
+        output.say(note)
     if format == "trec":
         (read,) = scores.read
         runid = read.staged.tag if any(word in notation.TREC_SETS for word in wanted) else None
@@ -279,6 +286,16 @@ def _warnings(scores: Scores, counting: str) -> Iterator[str]:
             runs.setdefault(warning, []).append(name)
     for warning, those in runs.items():
         yield f"{listing(those, 4)}: {warning}" if scores.names else warning
+
+
+def _left_out(scores: Scores, exclude: str) -> str:
+    """Say how many documents are left out of the rankings."""
+    number = sum(read.num_excluded for read in scores.read)
+    every = sum(read.staged.rows for read in scores.read)
+    left_out = f"--exclude {exclude}: {number:,} of {counted(every, 'prediction')} left out"
+    if number:
+        return f"{left_out}; the ranks below them close up"
+    return f"{left_out}: are the ids written as in the run?"
 
 
 def _is_same_file(out: Path, given: str) -> bool:

@@ -154,6 +154,7 @@ def _whole(
             sum(count.num_answered for count in counts),
             sum(count.num_unjudged_queries for count in counts),
             sum(count.num_hits for count in counts),
+            sum(count.num_kept for count in counts),
         )
         try:
             if isinstance(found, WarehouseError):
@@ -163,8 +164,9 @@ def _whole(
             refused[name] = error
         else:
             read[place] = ScoredRun(
-                found, whole.num_answered, whole.num_unjudged_queries, whole.num_hits
-            )
+                found, whole.num_answered, whole.num_unjudged_queries, whole.num_hits,
+                found.rows - whole.num_kept,
+            )  # fmt: skip
     if not read:
         raise next(iter(refused.values()))
     _put_together(con, work, names, list(read), replies)

@@ -212,12 +212,15 @@ def compute(task: StoredTask, part: int) -> Done:
         scope.given_truth(task.kind, rows)
         if task.num_buckets:
             scope.judged_documents(task.rows)
-        scope.rankings()
-        scope.hits(plan.protocol, task.qrels_id)
         runs = _runs(con)
+        listed = [run.run_id for run in runs] if "predictions" in plan.needs else []
+        if listed:
+            scope.predictions(listed)
+        scope.rankings(plan.protocol)
+        scope.hits(plan.protocol, task.qrels_id)
         stored_hits.make(con, plan.protocol, task.qrels_id, runs)
-        if "predictions" in plan.needs:
-            scope.predictions([run.run_id for run in runs])
+        if listed:  # as before the hits were made
+            scope.predictions(listed)
         engine.compute(con, plan)
         with _appearing(whole) as folder:
             con.execute(render("statements/part_results", folder=str(folder)))

@@ -148,7 +148,13 @@ class Places:
     @property
     def rules(self) -> str | None:
         """Where the rules of the protocol are; None for one that is gone."""
-        return protocol_path(self.protocol) if self.protocol in protocols.catalogue() else None
+        base = self.protocol.partition(protocols.WITHOUT)[0]
+        return protocol_path(base) if base in protocols.catalogue() else None
+
+    @property
+    def left_out(self) -> str | None:
+        """Which documents the protocol leaves out of the rankings."""
+        return protocols.left_out(self.protocol)
 
     def pairs(self, metric: str) -> str:
         """Return where the script with the values of a metric is."""
