@@ -546,6 +546,13 @@ def test_grouped_auc() -> None:
     assert value == pytest.approx((2 * 3.5 / 4 + 1 * 0) / 3, abs=1e-15)
 
 
+def test_precision_of_roerei_is_1_where_nothing_is_relevant() -> None:
+    """performance.hpp returns 1 for an empty set of dependencies: (1 + 1/2) / 2."""
+    qrels, run = {"q": {"a": 0}, "p": {"a": 1}}, {"q": {"a": 1.0}, "p": {"b": 2.0, "a": 1.0}}
+    scores = Warehouse.score(qrels, run, "precision ooprecision", protocol="roerei")
+    assert list(scores.means().values()) == [0.75, 0.75]
+
+
 def test_names_of_the_sources() -> None:
     assert read("100Cover 100Precision") == ["Cover@100", "P(norm=retrieved)@100"]
     assert read("1-F1 error") == ["E"]
