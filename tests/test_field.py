@@ -214,7 +214,7 @@ def test_cells_of_several_ids(put, cell):
 
 
 def test_several_systems_in_one_file(put):
-    """c is the second of A, and e of B; joined, they are neither. Each query may have a tag of its own."""
+    """c is the second of A, and e of B. A tag that stands alone in each query is no matter."""
     lines = ("q Q0 b 1 2 A", "q Q0 c 2 1 A", "q Q0 d 1 9 B", "q Q0 e 2 8 B")
     truth = {"q": {"c": 1, "e": 1}}
     for order in ((0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 3, 1)):
