@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def look_into(folder: Path, dataset: str) -> Folder:
         qrels += tests
     if len(qrels) > 1:
         names = ", ".join(map(str, qrels))
-        how = command(f"ingest qrels {qrels[0]}", dataset)
+        how = command(shlex.join(["ingest", "qrels", str(qrels[0])]), dataset)
         raise UsageError(f"{folder}: has several qrels ({names}): load those that count: {how}")
     if not qrels and not runs:
         raise UsageError(
