@@ -82,7 +82,7 @@ EXAMPLES = {
     ),
 }
 
-# What is in a folder beside qrels and runs; in one of BEIR, also the qrels of other splits.
+# What is in a folder beside qrels and runs; in one of BEIR or of ratings, also other splits.
 _OTHERS = ("neither qrels nor runs", "other splits or neither qrels nor runs")
 
 
@@ -123,9 +123,10 @@ def folder(
             say(f"training set: {files.training}")
         say(f"{counted(len(files.runs), 'run')}: {listing(map(str, files.runs), 6) or 'none'}")
         if files.others:
-            say(
-                f"left alone, {_OTHERS[files.queries is not None]}: {listing(map(str, files.others), 6)}"
+            splits = files.queries is not None or any(
+                "rating" in path.name for path in files.others
             )
+            say(f"left alone, {_OTHERS[splits]}: {listing(map(str, files.others), 6)}")
         if files.corpus:
             words = ["ingest", "attributes", str(files.corpus), "--of", "docs"]
             words += [f"--leave-out={name}" for name in beside_texts(files.corpus)]
