@@ -14,7 +14,9 @@ from projects import command
 from quick import examples
 from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
+from staging import nothing_left, rows
 
+from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.warehouse import Warehouse
 
@@ -183,6 +185,40 @@ def test_pairs_that_repeat():
     assert scored((*files, "RR", "--relevance", "1", "--repeated", "first")) == 0.75
 
 
+REPEATED = [("q", "a", 1.0), ("q", "b", 5.0), ("q", "a", 4.0), ("p", "a", 3.0), ("q", "a", 2.0)]
+OF_A = {"first": 1.0, "last": 2.0, "max": 4.0, "sum": 7.0, "count": 3.0}
+LAYOUTS = {
+    "q.txt": "".join(f"{q} 0 {d} {v:g}\n" for q, d, v in REPEATED),
+    "q.csv": "query_id,doc_id,relevance\n" + "".join(f"{q},{d},{v}\n" for q, d, v in REPEATED),
+    "q.jsonl": "".join(
+        json.dumps({"query_id": q, "doc_id": d, "relevance": v}) + "\n" for q, d, v in REPEATED
+    ),
+    "q.json": '{"q": {"a": 1, "b": 5, "a": 4, "a": 2}, "p": {"a": 3}}',
+    "lists.jsonl": '{"query_id": "q", "doc_id": ["a", "b", "a", "a"], "relevance": [1, 5, 4, 2]}\n'
+    '{"query_id": "p", "doc_id": ["a"], "relevance": [3]}\n',
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("rule", OF_A)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "records"])
+def test_rows_that_repeat_in_every_layout(con, put, layout, rule):
+    """Of the other rows, each is alone: counted, it is one."""
+    names = ("query_id", "doc_id", "relevance")
+    records = [dict(zip(names, row, strict=True)) for row in REPEATED]
+    source = records if layout == "records" else put(LAYOUTS[layout], layout)
+    alone = {("q", "b"): 5.0, ("p", "a"): 3.0}
+    wanted = {("q", "a"): OF_A[rule], **(dict.fromkeys(alone, 1.0) if rule == "count" else alone)}
+    read = readers.stage(con, source, "qrels", repeated=rule)
+    assert {(q, d): v for q, d, v, _ in rows(con)} == wanted
+    assert read.warnings[0].startswith("2 rows repeat a document of a query")
+    with expect_refusal("document 'a'", InputError):
+        readers.stage(con, source, "qrels")
+    with expect_refusal("median … first, last"):
+        readers.stage(con, source, "qrels", repeated="median")
+    assert nothing_left(con)
+
+
 def test_blanks_around_cells(put):
     """They are no part of names, ids and numbers in CSV, with a condition, and in many files at once."""
     truth = put("query_id, doc_id, relevance\nq1, a, 1\nq1 ,b, 0\n", "q.csv")
@@ -226,6 +262,10 @@ def test_several_systems_in_one_file(put):
                 "RR": 0.5
             }
         assert Warehouse.score(truth, path, "RR", run_where="true").means() == {"RR": 0.5}
+    # trec_eval takes all for one run: d, e, b, c
+    qrels = put("q 0 c 1\nq 0 e 1\n", "q.txt")
+    code, out, _ = command("trec-eval", "-m", "recip_rank", str(qrels), str(path))
+    assert (code, out.split()) == (0, ["recip_rank", "all", "0.5000"])
     apart = put("q Q0 c 1 2 A\np Q0 b 1 9 B\n", "apart.run")
     assert Warehouse.score(truth, apart, "RR").means() == {"RR": 1.0}
 
