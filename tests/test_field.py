@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+import shlex
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from projects import command
+from quick import examples
 from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
+from staging import nothing_left, rows
 
+from warehouse import readers
 from warehouse.errors import InputError, UsageError
 from warehouse.warehouse import Warehouse
 
@@ -238,3 +246,175 @@ def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
             found = {query: value for query, _, value in rows}
             assert found["q1"] == next(iter(before.values())), asked
             assert found.get("q2") == value, asked
+
+
+REPEATED = [("q", "a", 1.0), ("q", "b", 5.0), ("q", "a", 4.0), ("p", "a", 3.0), ("q", "a", 2.0)]
+OF_A = {"first": 1.0, "last": 2.0, "max": 4.0, "sum": 7.0, "count": 3.0}
+LAYOUTS = {
+    "q.txt": "".join(f"{q} 0 {d} {v:g}\n" for q, d, v in REPEATED),
+    "q.csv": "query_id,doc_id,relevance\n" + "".join(f"{q},{d},{v}\n" for q, d, v in REPEATED),
+    "q.jsonl": "".join(
+        json.dumps({"query_id": q, "doc_id": d, "relevance": v}) + "\n" for q, d, v in REPEATED
+    ),
+    "q.json": '{"q": {"a": 1, "b": 5, "a": 4, "a": 2}, "p": {"a": 3}}',
+    "lists.jsonl": '{"query_id": "q", "doc_id": ["a", "b", "a", "a"], "relevance": [1, 5, 4, 2]}\n'
+    '{"query_id": "p", "doc_id": ["a"], "relevance": [3]}\n',
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("rule", OF_A)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "records"])
+def test_rows_that_repeat_in_every_layout(con, put, layout, rule):
+    """Of the other rows, each is alone: counted, it is one."""
+    names = ("query_id", "doc_id", "relevance")
+    records = [dict(zip(names, row, strict=True)) for row in REPEATED]
+    source = records if layout == "records" else put(LAYOUTS[layout], layout)
+    alone = {("q", "b"): 5.0, ("p", "a"): 3.0}
+    wanted = {("q", "a"): OF_A[rule], **(dict.fromkeys(alone, 1.0) if rule == "count" else alone)}
+    read = readers.stage(con, source, "qrels", repeated=rule)
+    assert {(q, d): v for q, d, v, _ in rows(con)} == wanted
+    assert read.warnings[0].startswith("2 rows repeat a document of a query")
+    with expect_refusal("document 'a'", InputError):
+        readers.stage(con, source, "qrels")
+    with expect_refusal("median … first, last"):
+        readers.stage(con, source, "qrels", repeated="median")
+    assert nothing_left(con)
+
+
+def test_blanks_around_cells(put):
+    """They are no part of names, ids and numbers in CSV, with a condition, and in many files at once."""
+    truth = put("query_id, doc_id, relevance\nq1, a, 1\nq1 ,b, 0\n", "q.csv")
+    runs = [put(f"query_id, doc_id, score\nq1, b, {n}\nq1,a, 1\n", f"{n}.csv") for n in (2, 0)]
+    found = Warehouse.score(truth, runs, "RR")
+    assert found.board().fetchall() == [("2", 0.5), ("0", 1.0)]
+    assert found.qrels.warnings == ("2 ids have blanks around them, which are not read",)
+    assert Warehouse.score(truth, runs[0], "RR", qrels_where="relevance >= 0").means() == {
+        "RR": 0.5
+    }
+    # a blank within an id is a part of it
+    titles = put("user,movie\nann,Up\nann,Star Wars\n", "t.csv")
+    assert Warehouse.score(titles, {"ann": {"Star Wars": 1.0}}, "R@5", relevance="1").means() == {
+        "R@5": 0.5
+    }
+
+
+@pytest.mark.parametrize("cell", ["a b c", " a  b"])
+def test_cells_of_several_ids(put, cell):
+    """As Kaggle has them. One document for each is other data, unless a value says that it is one."""
+    path = put(f"user_id,items\nu1,{cell}\nu2,d e\n", "k.csv")
+    for how in ({"relevance": "1"}, {"relevance": "1", "qrels_where": "user_id <> 'u2'"}):
+        with expect_refusal("'items' seems to hold several ids", InputError):
+            Warehouse.score(path, {"u1": {"a": 1.0}}, "RR", **how)
+    with expect_refusal("missing column score", InputError):
+        Warehouse.score({"u1": {"a": 1}}, path, "RR")
+    one = put(f"user_id,items,rating\nu1,{cell},1\nu2,d e,1\n", "o.csv")
+    assert Warehouse.score(one, {"u2": {"d e": 1.0}}, "RR").means() == {"RR": 0.5}
+
+
+def test_several_systems_in_one_file(put):
+    """c is the second of A, and e of B. A tag that stands alone in each query is no matter."""
+    lines = ("q Q0 b 1 2 A", "q Q0 c 2 1 A", "q Q0 d 1 9 B", "q Q0 e 2 8 B")
+    truth = {"q": {"c": 1, "e": 1}}
+    for order in ((0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 3, 1)):
+        path = put("".join(f"{lines[n]}\n" for n in order), "two.run")
+        with expect_refusal("two.run … several systems … tag = … 'true'", InputError):
+            Warehouse.score(truth, path, "RR")
+        for tag in "AB":
+            assert Warehouse.score(truth, path, "RR", run_where=f"tag = '{tag}'").means() == {
+                "RR": 0.5
+            }
+        assert Warehouse.score(truth, path, "RR", run_where="true").means() == {"RR": 0.5}
+    # trec_eval takes all for one run: d, e, b, c
+    qrels = put("q 0 c 1\nq 0 e 1\n", "q.txt")
+    code, out, _ = command("trec-eval", "-m", "recip_rank", str(qrels), str(path))
+    assert (code, out.split()) == (0, ["recip_rank", "all", "0.5000"])
+    apart = put("q Q0 c 1 2 A\np Q0 b 1 9 B\n", "apart.run")
+    assert Warehouse.score(truth, apart, "RR").means() == {"RR": 1.0}
+
+
+# What columns mean: the one that is the relevance or the score, if any is, and whether low is good.
+MEANT = {
+    "my stars": "grade", "user_rating": "grade", "relevance label": "grade",
+    "cosine similarity": "score", "predicted": "score", "$(score)": "score",
+    "distance": "low", "valLoss": "low", "position": "rank", "rank in list": "rank",
+    "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
+    "num_stars": "", "a;b 'c'": "", "year": "", "rank_score": "",
+}  # fmt: skip
+
+
+@pytest.mark.property
+@examples(40)
+@given(
+    names=st.lists(st.sampled_from(sorted(MEANT)), min_size=1, max_size=3, unique=True),
+    numbers=st.lists(st.permutations([1, 2, 3]), min_size=3, max_size=3),
+    kind=st.sampled_from(["qrels", "run"]),
+    ids=st.sampled_from([("query_id", "doc_id"), ("reader", "book title"), ("qid", "pid")]),
+    suffix=st.sampled_from(["csv", "jsonl"]),
+)
+def test_advice_that_is_taken(names, numbers, kind, ids, suffix, tmp_path_factory):
+    """It gives the right value, or another refusal, and never another value."""
+    columns = dict(zip(names, numbers, strict=False))
+    rows = [
+        {ids[0]: "q", ids[1]: doc, **{name: those[place] for name, those in columns.items()}}
+        for place, doc in enumerate("abc")
+    ]
+    path = tmp_path_factory.mktemp("advice") / f"given.{suffix}"
+    if suffix == "csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    other = path.with_name("other.json")
+    of_other = {"a": 0.0, "b": 2.0, "c": 1.0} if kind == "qrels" else {"a": 0, "b": 1, "c": 0}
+    other.write_text(json.dumps({"q": of_other}))
+    files = (path, other) if kind == "qrels" else (other, path)
+    arguments = ["score", *map(str, files), "nDCG@3", "-f", "csv", "--places", "9"]
+    code, _, told = command(*arguments)
+    if code == 0:  # the names were known
+        return
+    advice = shlex.split(told[told.index("--") :]) if "--" in told else []
+    if not advice or "NAME" in told:
+        return
+    code, out, told = command(*arguments, *advice)
+    if code:
+        return
+    meanings = ("grade",) if kind == "qrels" else ("score", "low", "rank")
+    right = [name for name in names if MEANT[name] in meanings]
+    if kind == "qrels" and not right:
+        assert advice == ["--relevance", "1"]
+        assert all(
+            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score") for name in names
+        )
+        gains, order = {"a": 1, "b": 1, "c": 1}, "bca"
+    else:
+        (name,) = right
+        value = dict(zip("abc", columns[name], strict=True))
+        is_low = MEANT[name] in ("low", "rank")
+        gains = value if kind == "qrels" else of_other
+        by = of_other if kind == "qrels" else {doc: -v if is_low else v for doc, v in value.items()}
+        order = sorted("abc", key=lambda doc: -by[doc])
+
+    def gain(docs):
+        return sum(gains[doc] / math.log2(n + 2) for n, doc in enumerate(docs))
+
+    ideal = gain(sorted("abc", key=lambda doc: -gains[doc]))
+    assert float(out.split(",")[-1]) == pytest.approx(gain(order) / ideal, abs=1e-8)
+
+
+@needs_cases
+def test_names_with_characters_of_the_shell(tmp_path):
+    """Pasted, they are names: nothing in them runs, and blanks do not divide them."""
+    where = ("--db", str(tmp_path / "w.duckdb"))
+    for name, kind in (("sp", "qrels"), ("sp", "run"), ("inj", "qrels"), ("dist", "run")):
+        code, _, told = command("ingest", kind, field(f"advice/{name}.csv"), "-d", "x", *where)
+        words = shlex.split(told[told.index("--column") :])
+        assert code == 2
+        assert all(one == "--lower-is-better" or "=" in one for one in words if one != "--column")
+    truth, run = {"q1": {"a": 1}}, field("advice/dist.csv")
+    how = {"run_columns": {"score": "distance"}, "lower_is_better": True}
+    with expect_refusal("run_columns={'score': 'distance'} lower_is_better=True", InputError):
+        Warehouse.score(truth, run, "RR")
+    assert Warehouse.score(truth, run, "RR", **how).means() == {"RR": 1.0}

@@ -98,14 +98,15 @@ class Delimited(FileFormat):
             sample=lambda name: _first_cells(source, self.delimiter, header.index(name)),
         )  # fmt: skip
         with self._records(con, [source], len(header), blank_lines) as relation:
-            tables.fill(con, kind, relation, _by_place(found, header))
+            tables.fill(con, kind, relation, _by_place(found, header, source))
             rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
+        told = _tidy(con, [source], kind, found)
         checks.check_staged(
             con, kind, source.source, word=ranking, unread=None, bad=lines.rejects(),
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
-        return Reading(ranking, value=found.get("value"))
+        return Reading(ranking, warnings=told, value=found.get("value"))
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -132,16 +133,20 @@ class Delimited(FileFormat):
         if not file.traits.is_text:
             return None
         header, blank_lines = _header(file, self.delimiter)
-        return file.traits.has_return, file.traits.windows_ends, blank_lines, tuple(header)
+        traits = file.traits
+        ends = traits.has_return, traits.windows_ends, traits.has_blank
+        return *ends, blank_lines, tuple(header)
 
     def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read all records in one statement."""
         header, blank_lines = _header(files[0], self.delimiter)
         found, ranking = choose(files[0].source, "run", header, mapping)
         with self._records(con, files, len(header), blank_lines) as relation:
-            tables.fill(con, "run", relation, _by_place(found, header), together=True)
+            tables.fill(con, "run", relation, _by_place(found, header, files[0]), together=True)
             if staging.any_reject(con):
                 return None
+            if _tidy(con, files, "run", found):
+                return None  # reading each alone says so
         return tables.batch_readings(con, files, ranking, found["value"])
 
     def _bare(self, kind: Kind, source: LocalFile) -> str:
@@ -303,7 +308,7 @@ class MsMarco(BareTsv):
 
     def sniff(self, head: Head) -> Confidence:
         """Go by the third column: it counts the documents of each query."""
-        if head.contents != "run":
+        if head.contents != "run" or len(head.line.split(self.delimiter)) not in _BARE["run"]:
             return Confidence.NONE
         # the last line may be cut
         lines = list(head.lines())[: None if head.text.endswith("\n") else -1]
@@ -372,9 +377,19 @@ def _counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
     return len(set(queries)) < len(queries)
 
 
-def _by_place(found: Mapping[str, str], header: Sequence[str]) -> tables.Columns:
+def _by_place(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
     """Return the columns of records, which are identified by position."""
-    return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+    columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+    return tables.trimmed_numbers(columns) if file.traits.has_blank else columns
+
+
+def _tidy(
+    con: Connection, files: Sequence[LocalFile], kind: Kind, found: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Take away the blanks around staged ids, if there are any; return a warning."""
+    if not any(file.traits.has_blank for file in files):
+        return ()
+    return tables.tidy_ids(con, files[0].source, kind, found)
 
 
 def _refuse_other_ends(file: LocalFile) -> None:
@@ -396,7 +411,7 @@ def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
     """
     for line, record in _records(file, delimiter):
         if _has_content(record):
-            return record, line - 1
+            return [name.strip() for name in record], line - 1
     raise EmptyError(file.source, "line")
 
 

@@ -79,7 +79,12 @@ def read(
             if has_places and "value" not in found and kind == "run":
                 found["value"] = "place"
             tables.refuse_lost_digits(con, source, relation, types, found)
-            tables.fill(con, kind, relation, tables.by_types(source, kind, found, types))
+            columns = tables.by_types(source, kind, found, types)
+            if not table.typed:
+                columns = tables.trimmed_numbers(columns)
+            tables.fill(con, kind, relation, columns)
+            if not table.typed:
+                warnings += tables.tidy_ids(con, source, kind, found)
 
         def words(problems: Iterable[checks.Problem]) -> checks.Places:
             return table.in_words(problems, lambda row: _source_row(con, relation, row))

@@ -20,7 +20,6 @@ from warehouse.readers.lines import (
     has_fields,
     hash_warnings,
     insert_lines,
-    is_comment,
     is_number,
     last_line,
 )
@@ -226,12 +225,19 @@ def _refuse_several_systems(con: Connection, file: LocalFile) -> None:
         )
 
 
-def _tags(file: LocalFile) -> set[str | None]:
-    """Return the tags in the head of a run and on its last line."""
-    lines = file.text.split("\n")[:-1]
-    place = FIELDS["run"] - 1
-    found = (fields_of(line) for line in lines if not is_comment(line))
-    return {fields[place] for fields in found if len(fields) > place} | {_tag(file)} - {None}
+def _tags(file: LocalFile) -> set[str]:
+    """Return the last words of the lines in the head of a run and of its last line: its tags, mostly."""
+    words = (last_line(file) or "").rsplit(None, 1)
+    head = file.text[: file.text.rfind("\n") + 1]
+    ends = (
+        (f"{blank}{words[-1]}{end}" for blank in " \t" for end in ("\n", "\r\n")) if words else ()
+    )
+    if sum(map(head.count, ends)) == head.count(
+        "\n"
+    ):  # as in most files; in a fraction of the time
+        return set(words[-1:])
+    lines = (line for line in head.split("\n") if line.strip() and line[0] != "#")
+    return {*words[-1:], *(line.rsplit(None, 1)[-1] for line in lines)}
 
 
 def _long_tags(con: Connection) -> tuple[str, ...]:
