@@ -109,7 +109,7 @@ def test_the_best_row_of_a_document_is_kept(put, tmp_path):
 
 
 @needs_cases
-def test_queries_without_relevant_documents_are_told_and_set():
+def test_queries_without_relevant_documents_are_told_and_set(wh):
     """Of 3 users one has an item with 4 stars, and it is first: 1/3, or 1 without the others."""
     files = field("no_relevant/ratings.csv"), field("no_relevant/recs.csv")
     for wanted, value in (("", 1 / 3), (", no_relevant=skip", 1), (", no_relevant=1", 1)):
@@ -118,6 +118,10 @@ def test_queries_without_relevant_documents_are_told_and_set():
         (note,) = found.notes
         assert "2 of 3 queries have no document with a relevance of 4 or more" in note
     assert Warehouse.score(*files, "HR@1").notes == ()
+    wh.ingest_qrels("d", files[0])
+    wh.ingest_run("d", files[1])
+    told = wh.evaluate("d", metrics="HR(rel=4)@1 HR@1").notes
+    assert ["2 of 3 queries have no document" in note for note in told] == [True]
     # LightGBM and XGBoost: q1 has its document second, 1/log2(3); q2 counts as 1, or is left out
     files = field("no_relevant/q.txt"), field("no_relevant/r.txt")
     first = 0.63092975
