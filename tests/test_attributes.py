@@ -228,7 +228,7 @@ def test_the_genres_of_movielens(wh: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("id,n\n1,2\n", "there is no column doc_id; the source has: id, n. .* e.g. id='id'"),
+        ("id,n\n1,2\n", "there is no column doc_id; the source has: id, n. .* id='id'"),
         ("doc_id\n1\n", "there is no attribute: doc_id is its only column"),
         (",doc_id\n1,2\n", "column 1 has no name"),
         ("doc_id,N,n\n1,2,3\n", "the columns 'N' and 'n' have the same name"),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
+import csv
 import json
 import math
+import shlex
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from projects import command
+from quick import examples
 from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
+from staging import nothing_left, rows
 
-from warehouse.errors import UsageError
+from warehouse import readers
+from warehouse.errors import InputError, UsageError
 from warehouse.warehouse import Warehouse
 
 FIELD = CASES / "field"
@@ -85,124 +89,269 @@ def test_rows_that_repeat(rule, value):
     assert found.qrels.warnings[0].startswith("1 row repeats a document of a query")
 
 
-def test_the_best_row_of_a_document_is_kept(put, tmp_path):
-    """a has 1 and 3, b has 2: the best row of a is above b, whichever scores are the best."""
-    rows = [("q", "a", 1), ("q", "b", 2), ("q", "a", 3)]
-    csv = put("query_id,doc_id,score\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "r.csv")
-    trec = put("".join(f"{q} Q0 {d} 1 {s} x\n" for q, d, s in rows), "r.run")
-    ranks = put("query_id,doc_id,rank\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "k.csv")
-    jsonl = put(
-        "".join(json.dumps({"query_id": q, "doc_id": d, "score": s}) + "\n" for q, d, s in rows),
-        "r.jsonl",
-    )
-    qrels = {"q": {"a": 1}}
-    for source in (csv, trec, jsonl, ranks):
-        for lowest in (False, True) if source is not ranks else (False,):
-            how = {"run_repeated": "best", "lower_is_better": lowest}
-            assert Warehouse.score(qrels, source, "RR", **how).means() == {"RR": 1.0}
-            wh = Warehouse(tmp_path / f"{source.name}{lowest}.duckdb")
-            wh.ingest_qrels("d", qrels)
-            wh.ingest_run("d", source, name="r", repeated="best", lower_is_better=lowest)
-            (row,) = wh.query("select score from store.prediction where doc_id = 'a'")
-            assert row.score == (1 if lowest or source is ranks else 3)
-    assert Warehouse.score(qrels, csv, "RR", run_repeated="first").means() == {"RR": 0.5}
+@needs_cases
+@pytest.mark.parametrize(
+    ("file", "words", "told"),
+    [
+        ("run.tsv", (), ""),
+        ("colbert.tsv", (), ""),
+        ("run.tsv", ("--run-format", "bare"), "read as their ranks"),
+        ("colbert.tsv", ("--run-format", "colbert"), ""),
+    ],
+)
+def test_runs_of_ms_marco(file, words, told):
+    """The relevant document is the second of query 1 and the first of query 2: (1/2 + 1) / 2."""
+    arguments = ("score", field("msmarco/qrels.tsv"), field(f"msmarco/{file}"), "RR@10", *words)
+    code, out, err = command(*arguments, "-f", "csv")
+    assert (code, out.splitlines()[1]) == (0, "RR@10,0.75")
+    assert told in err
+    assert bool(told) == bool(err)
+
+
+@pytest.mark.parametrize(
+    ("thirds", "value"),
+    # the documents are a, b and c in the order of the file, and c is relevant
+    [
+        ((1, 2, 3), 1 / 3),  # ranks
+        ((0, 1, 2), 1 / 3),
+        ((3, 2, 1), 1 / 3),  # scores in their order
+        ((0.5, 0.7, 0.9), 1),  # scores from the last to the first
+        ((2, 1, 3), None),  # either
+        ((1, 3, 2), None),
+        ((1, 3, 4), None),  # ranks with a gap, or scores from the last to the first
+    ],
+)
+def test_a_third_column_without_a_name(put, thirds, value):
+    """It is ranks where it counts the documents, scores where it does not, and refused where unclear."""
+    lines = "".join(f"q\t{doc}\t{third}\n" for doc, third in zip("abc", thirds, strict=True))
+    path = put(lines, "r.tsv")
+    if value is None:
+        with expect_refusal("r.tsv … a score or a rank", InputError):
+            Warehouse.score({"q": {"c": 1}}, path, "RR", run_format="bare")
+    else:
+        assert (
+            Warehouse.score({"q": {"c": 1}}, path, "RR", run_format="bare").means()["RR"] == value
+        )
+    with expect_refusal("r.tsv", InputError):  # a rank and a score, or else
+        bad = put(lines.replace("\n", "\t5\n").replace("\t1\t", "\t8\t"), "r.tsv")
+        Warehouse.score({"q": {"c": 1}}, bad, "RR", run_format="bare")
 
 
 @needs_cases
-def test_queries_without_relevant_documents_are_told_and_set(wh):
-    """Of 3 users one has an item with 4 stars, and it is first: 1/3, or 1 without the others."""
-    files = field("no_relevant/ratings.csv"), field("no_relevant/recs.csv")
-    for wanted, value in (("", 1 / 3), (", no_relevant=skip", 1), (", no_relevant=1", 1)):
-        found = Warehouse.score(*files, f"HR(rel=4{wanted})@1")
-        assert list(found.means().values()) == pytest.approx([value])
-        (note,) = found.notes
-        assert "2 of 3 queries have no document with a relevance of 4 or more" in note
-    assert Warehouse.score(*files, "HR@1").notes == ()
-    wh.ingest_qrels("d", files[0])
-    wh.ingest_run("d", files[1])
-    told = wh.evaluate("d", metrics="HR(rel=4)@1 HR@1").notes
-    assert ["2 of 3 queries have no document" in note for note in told] == [True]
-    # LightGBM and XGBoost: q1 has its document second, 1/log2(3); q2 counts as 1, or is left out
-    files = field("no_relevant/q.txt"), field("no_relevant/r.txt")
-    first = 0.63092975
-    for wanted, value in (("1", (first + 1) / 2), ("0", first / 2), ("skip", first)):
-        found = Warehouse.score(*files, f"nDCG(no_relevant={wanted})@10").means()
-        assert list(found.values()) == pytest.approx([value])
-
-
-def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
-    """Where nothing is relevant, a value is the given one; where something is, it stays as it was."""
-    qrels = {"q1": {"a": 2, "b": 0}, "q2": {"c": 0}}
-    run = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
-    names = (
-        "AP nDCG@5 RR P@2 R@2 Success@1 bpref Rprec ERR@3 RBP(rel=2) F@2 AUC SetP nDCG(gains={2:5})"
+def test_letor():
+    """GX001 with 2 is second and GX002 with 0 first; GX003 with 1 is first: (1/2 + 1) / 2."""
+    truth, run = (
+        field("letor/letor.txt"),
+        {"10": {"GX002": 2.0, "GX001": 1.0}, "11": {"GX003": 1.0}},
     )
-    for name in names.split():
-        metric = name if "(" in name else name.replace("@", "()@") if "@" in name else f"{name}()"
-        before = {
-            m: v for q, m, v in Warehouse.score(qrels, run, name).relation.fetchall() if q == "q1"
-        }
-        for wanted, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
-            asked = metric.replace(
-                ")", f"{', ' if '()' not in metric else ''}no_relevant={wanted})", 1
-            )
-            rows = Warehouse.score(qrels, run, asked).relation.fetchall()
-            found = {query: value for query, _, value in rows}
-            assert found["q1"] == next(iter(before.values())), asked
-            assert found.get("q2") == value, asked
+    assert Warehouse.score(truth, run, "RR").means() == {"RR": 0.75}
+    assert Warehouse.score(truth, run, "nDCG@1").means() == {"nDCG@1": 0.5}
+    nonsense = field("letor/r0.txt")
+    with expect_refusal("no query of the run is judged", InputError):
+        Warehouse.score(truth, nonsense, "nDCG@10")
+    with expect_refusal("letor2.txt: LETOR without ids … #docid", InputError):
+        Warehouse.score(field("letor/letor2.txt"), nonsense, "nDCG@10")
+    with expect_refusal("letor.txt: is LETOR … qrels_format='letor'", InputError):
+        Warehouse.score(truth, nonsense, "nDCG@10", qrels_format="svmlight")
+    with expect_refusal("LETOR … judgments and features"):
+        Warehouse.score({"10": {"GX001": 1}}, truth, "nDCG@10")
 
 
 @needs_cases
-def test_what_the_order_of_equal_scores_changes_is_told():
-    """The relevant document of each query shares its score with others; see the README there."""
-    files = field("advice/q.txt"), field("advice/r.txt")
-    (found,) = Warehouse.score(*files, "RR@10", tie_ranges=True).ranges
-    assert (found.metric, found.low, found.high) == ("RR@10", approx(0.0663), approx(0.1513))
-    code, _, err = command("score", *files, "RR@10", "-f", "csv")
-    assert (code, "RR@10 0.0663\N{EN DASH}0.1513" in err) == (0, True)
+@pytest.mark.parametrize(
+    ("truth", "value"),
+    # i1 is relevant for u1, whose first it is, and i3 for u2, whose second it is
+    [("implicit.csv", 0.75), ("two.csv", 0.75)],
+)
+def test_a_truth_of_relevant_pairs(truth, value):
+    files = field(f"implicit_truth/{truth}"), field("implicit_truth/recs.csv")
+    code, _, told = command("score", *files, "RR")
+    assert (code, told.endswith("--relevance 1")) == (2, True)
+    assert scored((*files, "RR", "--relevance", "1")) == value
+    category = (
+        field("advice/cat.csv"),
+        field("advice/catr.csv"),
+    )  # i1 is the first of u1
+    code, _, told = command("score", *category, "RR")
+    assert (code, told.endswith("--relevance 1"), "category_id=" in told) == (2, True, False)
+    assert scored((*category, "P@1", "--relevance", "1")) == 1.0
 
 
-def approx(value: float) -> object:
-    return pytest.approx(value, abs=5e-5)
+@needs_cases
+def test_pairs_that_repeat():
+    files = field("implicit_truth/truth.csv"), field("implicit_truth/recs.csv")
+    code, _, told = command("score", *files, "RR", "--relevance", "1")
+    assert (code, "--qrels-repeated" in told) == (2, True)
+    assert scored((*files, "RR", "--relevance", "1", "--repeated", "first")) == 0.75
 
 
-def _by_hand(order: tuple[str, ...], grades: dict[str, int]) -> dict[str, float]:
-    """Return metrics of one ranked list, in plain Python."""
-    gains = [max(grades.get(doc, 0), 0) for doc in order]
-    relevant = [gain >= 1 for gain in gains]
-    ranks = [rank for rank, is_rel in enumerate(relevant, 1) if is_rel]
-    every = sum(grade >= 1 for grade in grades.values())
-    ideal = sorted((max(grade, 0) for grade in grades.values()), reverse=True)
+REPEATED = [("q", "a", 1.0), ("q", "b", 5.0), ("q", "a", 4.0), ("p", "a", 3.0), ("q", "a", 2.0)]
+OF_A = {"first": 1.0, "last": 2.0, "max": 4.0, "sum": 7.0, "count": 3.0}
+LAYOUTS = {
+    "q.txt": "".join(f"{q} 0 {d} {v:g}\n" for q, d, v in REPEATED),
+    "q.csv": "query_id,doc_id,relevance\n" + "".join(f"{q},{d},{v}\n" for q, d, v in REPEATED),
+    "q.jsonl": "".join(
+        json.dumps({"query_id": q, "doc_id": d, "relevance": v}) + "\n" for q, d, v in REPEATED
+    ),
+    "q.json": '{"q": {"a": 1, "b": 5, "a": 4, "a": 2}, "p": {"a": 3}}',
+    "lists.jsonl": '{"query_id": "q", "doc_id": ["a", "b", "a", "a"], "relevance": [1, 5, 4, 2]}\n'
+    '{"query_id": "p", "doc_id": ["a"], "relevance": [3]}\n',
+}
 
-    def dcg(values: list[int]) -> float:
-        return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(values[:3], 1))
 
-    return {
-        "RR": 1 / ranks[0] if ranks else 0.0,
-        "P@3": sum(relevant[:3]) / 3,
-        "R@3": sum(relevant[:3]) / every,
-        "AP": sum(number / rank for number, rank in enumerate(ranks, 1)) / every,
-        "nDCG@3": dcg(gains) / dcg(ideal),
+@pytest.mark.core
+@pytest.mark.parametrize("rule", OF_A)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "records"])
+def test_rows_that_repeat_in_every_layout(con, put, layout, rule):
+    """Of the other rows, each is alone: counted, it is one."""
+    names = ("query_id", "doc_id", "relevance")
+    records = [dict(zip(names, row, strict=True)) for row in REPEATED]
+    source = records if layout == "records" else put(LAYOUTS[layout], layout)
+    alone = {("q", "b"): 5.0, ("p", "a"): 3.0}
+    wanted = {("q", "a"): OF_A[rule], **(dict.fromkeys(alone, 1.0) if rule == "count" else alone)}
+    read = readers.stage(con, source, "qrels", repeated=rule)
+    assert {(q, d): v for q, d, v, _ in rows(con)} == wanted
+    assert read.warnings[0].startswith("2 rows repeat a document of a query")
+    with expect_refusal("document 'a'", InputError):
+        readers.stage(con, source, "qrels")
+    with expect_refusal("median … first, last"):
+        readers.stage(con, source, "qrels", repeated="median")
+    assert nothing_left(con)
+
+
+def test_blanks_around_cells(put):
+    """They are no part of names, ids and numbers in CSV, with a condition, and in many files at once."""
+    truth = put("query_id, doc_id, relevance\nq1, a, 1\nq1 ,b, 0\n", "q.csv")
+    runs = [put(f"query_id, doc_id, score\nq1, b, {n}\nq1,a, 1\n", f"{n}.csv") for n in (2, 0)]
+    found = Warehouse.score(truth, runs, "RR")
+    assert found.board().fetchall() == [("2", 0.5), ("0", 1.0)]
+    assert found.qrels.warnings == ("2 ids have blanks around them, which are not read",)
+    assert Warehouse.score(truth, runs[0], "RR", qrels_where="relevance >= 0").means() == {
+        "RR": 0.5
+    }
+    # a blank within an id is a part of it
+    titles = put("user,movie\nann,Up\nann,Star Wars\n", "t.csv")
+    assert Warehouse.score(titles, {"ann": {"Star Wars": 1.0}}, "R@5", relevance="1").means() == {
+        "R@5": 0.5
     }
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@pytest.mark.parametrize("cell", ["a b c", " a  b"])
+def test_cells_of_several_ids(put, cell):
+    """As Kaggle has them. One document for each is other data, unless a value says that it is one."""
+    path = put(f"user_id,items\nu1,{cell}\nu2,d e\n", "k.csv")
+    for how in ({"relevance": "1"}, {"relevance": "1", "qrels_where": "user_id <> 'u2'"}):
+        with expect_refusal("'items' seems to hold several ids", InputError):
+            Warehouse.score(path, {"u1": {"a": 1.0}}, "RR", **how)
+    with expect_refusal("missing column score", InputError):
+        Warehouse.score({"u1": {"a": 1}}, path, "RR")
+    one = put(f"user_id,items,rating\nu1,{cell},1\nu2,d e,1\n", "o.csv")
+    assert Warehouse.score(one, {"u2": {"d e": 1.0}}, "RR").means() == {"RR": 0.5}
+
+
+def test_several_systems_in_one_file(put):
+    """c is the second of A, and e of B. A tag that stands alone in each query is no matter."""
+    lines = ("q Q0 b 1 2 A", "q Q0 c 2 1 A", "q Q0 d 1 9 B", "q Q0 e 2 8 B")
+    truth = {"q": {"c": 1, "e": 1}}
+    for order in ((0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 3, 1)):
+        path = put("".join(f"{lines[n]}\n" for n in order), "two.run")
+        with expect_refusal("two.run … several systems … tag = … 'true'", InputError):
+            Warehouse.score(truth, path, "RR")
+        for tag in "AB":
+            assert Warehouse.score(truth, path, "RR", run_where=f"tag = '{tag}'").means() == {
+                "RR": 0.5
+            }
+        assert Warehouse.score(truth, path, "RR", run_where="true").means() == {"RR": 0.5}
+    # trec_eval takes all for one run: d, e, b, c
+    qrels = put("q 0 c 1\nq 0 e 1\n", "q.txt")
+    code, out, _ = command("trec-eval", "-m", "recip_rank", str(qrels), str(path))
+    assert (code, out.split()) == (0, ["recip_rank", "all", "0.5000"])
+    apart = put("q Q0 c 1 2 A\np Q0 b 1 9 B\n", "apart.run")
+    assert Warehouse.score(truth, apart, "RR").means() == {"RR": 1.0}
+
+
+# What columns mean: the one that is the relevance or the score, if any is, and whether low is good.
+MEANT = {
+    "my stars": "grade", "user_rating": "grade", "relevance label": "grade",
+    "cosine similarity": "score", "predicted": "score", "$(score)": "score",
+    "distance": "low", "valLoss": "low", "position": "rank", "rank in list": "rank",
+    "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
+    "num_stars": "", "a;b 'c'": "", "year": "", "rank_score": "",
+}  # fmt: skip
+
+
+@pytest.mark.property
+@examples(40)
 @given(
-    st.lists(st.sampled_from([1.0, 2.0]), min_size=5, max_size=5),
-    st.lists(st.sampled_from([None, -1, 0, 1, 2]), min_size=5, max_size=5),
+    names=st.lists(st.sampled_from(sorted(MEANT)), min_size=1, max_size=3, unique=True),
+    numbers=st.lists(st.permutations([1, 2, 3]), min_size=3, max_size=3),
+    kind=st.sampled_from(["qrels", "run"]),
+    ids=st.sampled_from([("query_id", "doc_id"), ("reader", "book title"), ("qid", "pid")]),
+    suffix=st.sampled_from(["csv", "jsonl"]),
 )
-def test_the_range_over_orders_is_that_of_all_permutations(scores, grades):
-    scored = dict(zip("abcde", scores, strict=True))
-    judged = {doc: grade for doc, grade in zip("abcde", grades, strict=True) if grade is not None}
-    judged["missed"] = 1
-    orders = [
-        _by_hand(order, judged)
-        for order in itertools.permutations(scored)
-        if all(scored[a] >= scored[b] for a, b in itertools.pairwise(order))
+def test_advice_that_is_taken(names, numbers, kind, ids, suffix, tmp_path_factory):
+    """It gives the right value, or another refusal, and never another value."""
+    columns = dict(zip(names, numbers, strict=False))
+    rows = [
+        {ids[0]: "q", ids[1]: doc, **{name: those[place] for name, those in columns.items()}}
+        for place, doc in enumerate("abc")
     ]
-    found = Warehouse.score({"q": judged}, {"q": scored}, "RR P@3 R@3 AP nDCG@3", tie_ranges=True)
-    ranges = {one.metric: (one.low, one.high) for one in found.ranges}
-    for metric, value in found.means().items():
-        values = [each[metric] for each in orders]
-        expected = min(values), max(values)
-        assert ranges.get(metric, (value, value)) == pytest.approx(expected)
+    path = tmp_path_factory.mktemp("advice") / f"given.{suffix}"
+    if suffix == "csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    other = path.with_name("other.json")
+    of_other = {"a": 0.0, "b": 2.0, "c": 1.0} if kind == "qrels" else {"a": 0, "b": 1, "c": 0}
+    other.write_text(json.dumps({"q": of_other}))
+    files = (path, other) if kind == "qrels" else (other, path)
+    arguments = ["score", *map(str, files), "nDCG@3", "-f", "csv", "--places", "9"]
+    code, _, told = command(*arguments)
+    if code == 0:  # the names were known
+        return
+    advice = shlex.split(told[told.index("--") :]) if "--" in told else []
+    if not advice or "NAME" in told:
+        return
+    code, out, told = command(*arguments, *advice)
+    if code:
+        return
+    meanings = ("grade",) if kind == "qrels" else ("score", "low", "rank")
+    right = [name for name in names if MEANT[name] in meanings]
+    if kind == "qrels" and not right:
+        assert advice == ["--relevance", "1"]
+        assert all(
+            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score") for name in names
+        )
+        gains, order = {"a": 1, "b": 1, "c": 1}, "bca"
+    else:
+        (name,) = right
+        value = dict(zip("abc", columns[name], strict=True))
+        is_low = MEANT[name] in ("low", "rank")
+        gains = value if kind == "qrels" else of_other
+        by = of_other if kind == "qrels" else {doc: -v if is_low else v for doc, v in value.items()}
+        order = sorted("abc", key=lambda doc: -by[doc])
+
+    def gain(docs):
+        return sum(gains[doc] / math.log2(n + 2) for n, doc in enumerate(docs))
+
+    ideal = gain(sorted("abc", key=lambda doc: -gains[doc]))
+    assert float(out.split(",")[-1]) == pytest.approx(gain(order) / ideal, abs=1e-8)
+
+
+@needs_cases
+def test_names_with_characters_of_the_shell(tmp_path):
+    """Pasted, they are names: nothing in them runs, and blanks do not divide them."""
+    where = ("--db", str(tmp_path / "w.duckdb"))
+    for name, kind in (("sp", "qrels"), ("sp", "run"), ("inj", "qrels"), ("dist", "run")):
+        code, _, told = command("ingest", kind, field(f"advice/{name}.csv"), "-d", "x", *where)
+        words = shlex.split(told[told.index("--column") :])
+        assert code == 2
+        assert all(one == "--lower-is-better" or "=" in one for one in words if one != "--column")
+    truth, run = {"q1": {"a": 1}}, field("advice/dist.csv")
+    how = {"run_columns": {"score": "distance"}, "lower_is_better": True}
+    with expect_refusal("run_columns={'score': 'distance'} lower_is_better=True", InputError):
+        Warehouse.score(truth, run, "RR")
+    assert Warehouse.score(truth, run, "RR", **how).means() == {"RR": 1.0}

@@ -127,3 +127,61 @@ def test_a_folder_of_beir(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (qrels / "test.tsv").rename(qrels / "dev.tsv")
     with expect_refusal("several qrels … dev.tsv … train.tsv"):
         look_into(Path("scifact"), "beir")
+
+
+RATED = "userId,movieId,rating,timestamp\n"
+MOVIELENS = {
+    "ratings.csv": RATED + "1,a,5,1\n1,b,1,2\n1,c,4,3\n",
+    "train.csv": RATED + "1,a,5,1\n1,b,1,2\n",
+    "test.csv": RATED + "1,c,4,3\n",
+    "movies.csv": "movieId,title,genres\na,Up,Family\n",
+    "tags.csv": "userId,movieId,tag,timestamp\n1,a,fun,1\n",
+    "links.csv": "movieId,imdbId,tmdbId\na,1,2\n",
+    "knn.csv": "userId,movieId,score\n1,b,2\n1,c,1\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("left_out", "qrels", "training"),
+    [
+        ((), "test.csv", "train.csv"),
+        (("train.csv",), "test.csv", None),
+        (("train.csv", "test.csv"), "ratings.csv", None),
+    ],
+)
+def test_a_folder_of_ratings(tmp_path: Path, left_out, qrels, training) -> None:
+    """No part of the ratings is a run; c with 4 is the second document of knn, so RR is 1/2."""
+    folder = tmp_path / "ml"
+    folder.mkdir()
+    for name, text in MOVIELENS.items():
+        if name not in left_out:
+            (folder / name).write_text(text)
+    found = look_into(folder, "ml")
+    assert found.qrels == folder / qrels
+    assert found.training == (training and folder / training)
+    assert found.runs == (folder / "knn.csv",)
+    wh = Warehouse(tmp_path / "w.duckdb")
+    done = wh.ingest_folder("ml", folder)
+    assert [one.kind for one in done] == ["qrels", *(["training"] if training else []), "run"]
+    if qrels == "test.csv":
+        assert [row.RR for row in wh.leaderboard("ml", metrics="RR")] == [0.5]
+
+
+def test_bundles_and_linked_folders(folder: Path, tmp_path: Path) -> None:
+    """What was exported into the folder is not loaded again, and a link is what it leads to."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_folder("mine", folder)
+    wh.evaluate("mine", metrics="RR")
+    wh.export(folder / "bundle", "mine", metrics="RR")
+    found = look_into(folder, "mine")
+    assert [path.name for path in found.runs] == ["one.run", "two.jsonl"]
+    assert folder / "bundle" in found.others
+    assert {one.status for one in wh.ingest_folder("mine", folder)} == {"unchanged"}
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "truth.csv").write_text(FILES["truth.csv"])
+    (linked / "runs").symlink_to(folder / "runs")
+    (linked / "again").symlink_to(linked)  # round and round
+    assert [path.name for path in look_into(linked, "mine").runs] == ["one.run", "two.jsonl"]
+    (tmp_path / "whole").symlink_to(linked)
+    assert len(look_into(tmp_path / "whole", "mine").runs) == 2

@@ -115,7 +115,7 @@ def test_qrels_and_training_sets_do_not_meet(wh: Warehouse) -> None:
         ("query_id,doc_id\nann,\n", "line 2: the document id is empty"),
         ("query_id,doc_id,relevance\nann,up,good\n", "relevance 'good' is not a number"),
         ("query_id,doc_id,relevance\nann,up,\n", "the relevance is missing"),
-        ("query_id,thing\nann,up\n", "missing column doc_id.*'doc_id': 'thing'"),
+        ("query_id,thing\nann,up\n", "missing column doc_id.*'doc_id': 'NAME'"),
         ("query_id,doc_id\n", "is empty"),
     ],
 )

@@ -98,7 +98,7 @@ def test_elliot(tmp_path: Path) -> None:
     run, qrels = write(tmp_path / "knn.tsv", lists), write(tmp_path / "test.tsv", rated)
     how = {"qrels_format": "elliot", "run_format": "bare"}
     assert means(qrels, run, **how) == {"RR": RR}
-    with expect_refusal("knn.tsv … format='bare'", InputError):
+    with expect_refusal("knn.tsv … run_format='bare'", InputError):
         means(QRELS, run)
     with expect_refusal("test.tsv … times (978300760) … 'bare'", InputError):
         means(qrels, RUN)

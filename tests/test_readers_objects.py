@@ -332,7 +332,9 @@ def test_tables_with_columns_and_problems(con, library):
     data["r"] = [1.0, 2.5]
     readers.stage(con, make(library, data), "qrels", columns=columns)
     assert rows(con) == [("1", "a", 1, "0"), ("2", "b", 2.5, "0")]
-    with pytest.raises(InputError, match=r"missing column relevance.*columns=\{'relevance': 'r'\}"):
+    with pytest.raises(
+        InputError, match=r"missing column relevance.*columns=\{'relevance': 'NAME'\}"
+    ):
         readers.stage(con, make(library, data), "qrels")
     with pytest.raises(InputError, match=r"missing column score \(or rank\)"):
         readers.stage(con, make(library, data), "run")

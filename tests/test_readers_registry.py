@@ -75,4 +75,7 @@ def test_messages_and_help_know_a_new_format(path: Path, tmp_path: Path) -> None
         wh.ingest_qrels("d", path, format="pipes")
     assert registry.is_file_name("bm25.psv.gz")
     words = " ".join(invoked("ingest", "run", "--help").stdout.split())
-    assert "arrow, mteb, rank_eval, matrix, npz, quepid, candidates, ranx, bare or pipes" in words
+    assert (
+        "arrow, mteb, rank_eval, matrix, npz, quepid, candidates, ranx, bare, msmarco or pipes"
+        in words
+    )

@@ -199,15 +199,15 @@ def test_columns_are_renamed(con, put):
 
 @pytest.mark.core
 def test_columns_that_are_missing(con, put):
-    path = put("viewerId,filmId,mark\n1,2,3\n", "a.csv")
+    path = put("viewerId,bookTitle,my stars\n1,2,3\n", "a.csv")
     message = str(refused(con, path, "qrels"))
     assert "missing columns query_id, doc_id, relevance" in message
-    assert "viewerId, filmId, mark" in message
-    assert "columns={'query_id': 'viewerId'}" in message
+    assert "viewerId, bookTitle, my stars" in message
+    assert "{'doc_id': 'bookTitle', 'relevance': 'my stars', 'query_id': 'NAME'}" in message
     # what is named already is no column of the others
     with in_shell():
         message = str(refused(con, path, "qrels", columns={"query_id": "viewerId"}))
-    assert message.endswith("e.g. --column doc_id=filmId")
+    assert message.endswith("--column doc_id=bookTitle --column 'relevance=my stars'")
     message = str(refused(con, path, "qrels", columns={"query_id": "viewerid"}))
     assert "there is no column 'viewerid'" in message
     assert "did you mean viewerId?" in message
@@ -248,7 +248,7 @@ def test_headers_of_other_programs(con, put, header, kind, value):
         ("uid,iid,label,rating", "qrels", "label … rating … {'relevance': 'label'}"),
         ("uid,iid,rank,rating", "run", "rating … {'score': 'rating'} … {'rank': 'rank'}"),
         ("query_id,item_id,score,x", "qrels", "this looks like a run … {'relevance': 'NAME'}"),
-        ("query,text,score,x", "run", "missing column doc_id … {'doc_id': 'text'}"),
+        ("query,text,score,x", "run", "missing column doc_id … {'doc_id': 'NAME'}"),
     ],
 )
 def test_columns_that_could_mean_two_things(con, put, header, kind, wanted):

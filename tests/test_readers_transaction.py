@@ -64,5 +64,5 @@ def test_what_stands_behind_the_tag_is_not_read(con, tmp_path: Path):
     """trec_eval 9.0.4 prints `runid all tag` for this file."""
     path = tmp_path / "x.run"
     path.write_text("q Q0 a 1 2.0 t and more\nq Q0 b 2 1.0 tag with blanks\n")
-    staged = readers.stage(con, path, "run")
+    staged = readers.stage(con, path, "run", where="true")
     assert (staged.rows, staged.tag) == (2, "tag")

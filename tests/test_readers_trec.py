@@ -350,7 +350,7 @@ def test_a_run_where_qrels_were_asked_for(con, put):
 
 
 def test_four_fields_that_are_neither(con, put):
-    text = "q1\td1\t1\t0.9\nq1\td2\t2\t0.8\n"
+    text = "q1\td1\t2\t0.9\nq1\td2\t1\t0.8\n"
     for name in ("a.tsv", "a.txt"):
         message = str(refused(con, put(text, name), "run"))
         assert "names of" in message

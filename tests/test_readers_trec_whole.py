@@ -130,6 +130,12 @@ def test_shared_comments_are_passed_over(con):
 
 @needs_cases
 def test_shared_table_without_header(con):
+    """Query, document, rank and score, as of MS MARCO: the lists of the same run in TREC's layout."""
     path = CASES / "dl19_passage" / "other_formats" / "repllama.msmarco4.tsv.gz"
-    for kind in ("run", "qrels"):
-        assert "neither a TREC run, nor qrels" in str(refused(con, path, kind))
+    assert readers.stage(con, path, "run").format == "msmarco"
+    lists = "select query_id, doc_id from staged"
+    con.execute(f"create or replace temp table of_table as {lists}")
+    readers.stage(con, CASES / "dl19_passage" / "runs" / "repllama.run.gz", "run")
+    assert con.execute(f"from of_table except all ({lists})").fetchall() == []
+    assert con.execute(f"({lists}) except all from of_table").fetchall() == []
+    assert "neither a TREC run, nor qrels" in str(refused(con, path, "qrels"))

@@ -248,11 +248,31 @@ def option(name: str, value: object = True) -> str:
         shown = str(value)
         if isinstance(value, list | tuple):
             shown = ("=" if isinstance(value, tuple) else ",").join(map(str, value))
-        return f"--{name}" if value is True else f"--{name} {shlex.quote(shown)}"
+        return f"--{name}" if value is True else f"--{name} {_quoted(shown)}"
     argument = _ARGUMENTS.get(name, name.replace("-", "_"))
     if value is None:
         return f"{argument}="
     return f"{argument}={dict([value]) if isinstance(value, tuple) else value!r}"
+
+
+def _quoted(text: str) -> str:
+    """Quote a text for the shell; one with single quotes in double ones, if these mean nothing else."""
+    if "'" in text and not set(text) & set('"$`\\!'):
+        return f'"{text}"'
+    return shlex.quote(text)
+
+
+def column_options(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the options that name columns of a source, ours before theirs.
+
+    >>> with in_shell():
+    ...     column_options([("query_id", "reader"), ("doc_id", "$(book)")])
+    "--column query_id=reader --column 'doc_id=$(book)'"
+    """
+    given = list(pairs)
+    if _IN_SHELL.get():
+        return " ".join(option("column", pair) for pair in given)
+    return f"{option('column', None)}{dict(given)}"
 
 
 def none_yet(what: str, dataset: str) -> str:

@@ -398,7 +398,8 @@ class Warehouse:
         """Load the qrels and the runs below a folder, whatever their formats.
 
         What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
-        its name has qrel, judg, truth, rating or label in it, else a run. Runs are named after their
+        its name has qrel, judg, truth, rating or label in it, else a run. Ratings of a test are qrels,
+        and those of training, `train.csv`, are the training set. Runs are named after their
         files. Of a folder of BEIR (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`), the qrels of the
         test and the texts of the queries are loaded. Returns the outcome of each source; `on_found` is
         called with the files before they are loaded, `on_file` with each and its outcome. Raises
@@ -423,6 +424,9 @@ class Warehouse:
         if files.qrels is not None:
             done.append(self.ingest_qrels(name, files.qrels, replace=replace))
             tell(files.qrels, done[0])
+        if files.training is not None:
+            done.append(self.ingest_training(name, files.training, replace=replace))
+            tell(files.training, done[-1])
         if files.queries is not None:
             done.append(
                 self.ingest_attributes(

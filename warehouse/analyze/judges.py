@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -126,7 +127,7 @@ def corrected(
     if not rows[0]["queries_alone"]:
         raise UsageError(
             f"{name}: {by} judged every query that {judge} judged, so there is nothing to add; "
-            f"make qrels of them: {command(f'judges combine --judge {by}', name)}"
+            f"make qrels of them: {command(shlex.join(['judges', 'combine', '--judge', by]), name)}"
         )
     notes = [
         f"{judge}, corrected by {by}: {counted(rows[0]['queries_both'], 'query')} of both, "

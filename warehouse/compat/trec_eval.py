@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from getopt import GetoptError, gnu_getopt
 from pathlib import Path
+from typing import Any
 
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.evaluate.files import NothingInCommonError
@@ -15,6 +16,7 @@ from warehouse.metrics.notation import Line, Relstring, Requested
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import zscores as references
 from warehouse.readers.prefs import Preferences
+from warehouse.readers.trec import SeveralSystemsError
 from warehouse.report import trec
 
 RELEASES = {"9": "9.0.8", "10": "10.0"}
@@ -139,7 +141,7 @@ def evaluate(call: Call, release: str = "9") -> tuple[str, tuple[str, ...]]:
     more = [_ASKED_AS] if call.complete and call.level > 1 and _counts_relevant(asked) else []
     qrels, run = call.files
     try:
-        scores = score(
+        scores = _score(
             qrels, run, [*asked, *more, "num_q"],
             per_query=call.per_query, protocol=rules.name, level=call.level, complete=call.complete,
             judged_only=call.judged_only, depth=call.depth, zscores=call.zscores,
@@ -153,6 +155,16 @@ def evaluate(call: Call, release: str = "9") -> tuple[str, tuple[str, ...]]:
     return _printed(call, measures, asked, rules, scores), (
         *scores.qrels.warnings, *(text for read in scores.read for text in read.staged.warnings)
     )  # fmt: skip
+
+
+def _score(qrels: str, run: str, metrics: list[Any], **how: Any) -> Scores:
+    """Score a run; the lines of several systems are one run, as for trec_eval."""
+    try:
+        return score(qrels, run, metrics, **how)
+    except SeveralSystemsError:
+        if "-" in (qrels, run):  # it is not there a second time
+            raise
+        return score(qrels, run, metrics, run_where="true", **how)
 
 
 def _rules(call: Call, release: str) -> Protocol:

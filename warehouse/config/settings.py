@@ -22,6 +22,8 @@ DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000")
 SCHEMA_REVISION = "r0005"
 # Seconds to wait for a file that another process has open.
 LOCK_TIMEOUT = 30.0
+# A folder with both is a bundle.
+BUNDLE_FILES = ("manifest.json", "statement.json")
 
 
 def resource_folder(name: str) -> Path:

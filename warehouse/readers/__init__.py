@@ -93,24 +93,27 @@ def stage(
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
     """
     wanted = canonical_kind(kind)
+    all_alike = False
     if relevance is not None:
         # the help of commands names the formats, and does without the engine
-        from warehouse.readers.relevance import map_relevance, with_relevance
+        from warehouse.readers.relevance import is_constant, map_relevance, with_relevance
 
         columns = with_relevance(con, relevance, columns)
+        all_alike = is_constant(con, relevance)
     mapping = column_mapping(wanted, columns)
     source = registry.meant(source, wanted)
     given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)
+    rules = row_rules.RowRules(where, repeated, all_alike)
     clear(con)
     try:
         with staging.file_order(con):
             if isinstance(source, str | os.PathLike):
                 with open_file(source, hashed=hashed) as file:
-                    staged = _stage(con, file, wanted, given, mapping, shared, where, repeated)
+                    staged = _stage(con, file, wanted, given, mapping, shared, rules)
             else:
-                staged = _stage(con, source, wanted, given, mapping, shared, where, repeated)
+                staged = _stage(con, source, wanted, given, mapping, shared, rules)
             if relevance is not None:
                 map_relevance(con, staged.source, relevance, mapping)
             if normalise is not None:
@@ -144,7 +147,7 @@ def clear(con: Connection) -> None:
 
 def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
     """Stage a run without any query."""
-    staged = _stage(con, {}, "run", None, {}, True, None, empty=True)
+    staged = _stage(con, {}, "run", None, {}, True, row_rules.RowRules(), empty=True)
     told = f"{source}: is empty: the run answers no query"
     return replace(
         staged, source=source, format=given.name if given else staged.format, warnings=(told,)
@@ -158,8 +161,7 @@ def _stage(
     given: FileFormat | None,
     mapping: ColumnNames,
     shared: bool,
-    where: str | None,
-    repeated: str | None = None,
+    rules: row_rules.RowRules,
     *,
     empty: bool = False,
 ) -> Staged:
@@ -173,9 +175,8 @@ def _stage(
     if not shared:
         registry.check_mapping(format, mapping)
     name = format.source_name(source)
-    of_table = where if format.names_columns else None
-    rules = row_rules.RowRules(None if of_table else where, repeated)
-    with row_rules.applied(rules):
+    of_table = rules.where if format.names_columns else None
+    with row_rules.applied(replace(rules, where=None) if of_table else rules):
         if of_table is None:
             reading = format.read(con, source, kind, mapping)
         else:
@@ -187,7 +188,7 @@ def _stage(
     warnings = (*reading.warnings, *rules.told)
     columns = staging.types_of(con)
     if kind == "run":
-        if reading.ranked_by == "rank" and where is None and repeated is None:
+        if reading.ranked_by == "rank" and rules.where is None and rules.repeated is None:
             checks.refuse_gaps(con, name)
         ranks = "rank" in columns and mapping.get("score") != "rank"
         found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)

@@ -179,10 +179,10 @@ def _id_column(table: Table, key: str, given: str | None) -> str:
         named = named or candidates("run", key, list(table.columns))
         if len(named) == 1:
             return named[0]
-        example = next(iter(named or table.columns))
+        called_id = [name for name in table.columns if name.lower() == "id"]
+        each = " or ".join(option("id", name) for name in named or called_id or ["NAME"])
         raise InputError(
-            f"{table.source}: there is no column {key}; {has}. "
-            f"Say which one holds the ids, e.g. {option('id', example)}"
+            f"{table.source}: there is no column {key}; {has}. Say which one holds the ids: {each}"
         )
     if given not in table.columns:
         raise InputError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import InputError, counted, option
+from warehouse.errors import InputError, counted, listing, option
 from warehouse.readers import row_rules
 from warehouse.readers.kinds import KEYS, RUN_NUMBER, VALUES, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
@@ -201,6 +201,9 @@ def check_staged(
             "; documents are judged again under another iteration: "
             f"{option('iterations')} loads the judgments of each"
         )
+    elif any(problem.earlier is not None for problem in found) and row_rules.current() is None:
+        known = listing(rule for rule in row_rules.REPEATED if kind != "run" or rule != "count")
+        message += f"; {option('repeated', None)} says which row counts: {known}"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
 

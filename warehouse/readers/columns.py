@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
 from warehouse.errors import InputError, listing, nearest, option
+from warehouse.readers import row_rules
 from warehouse.readers.kinds import COLUMNS, Kind, Ranking
+from warehouse.readers.meanings import Sample, advice
 
 # How other programs call our columns, folded as by `_folded`. Of two lines the first one decides, as
 # docno, an id, where docid counts documents; two names of one line could each be the column.
@@ -17,7 +19,7 @@ _QUERY = (
 )
 _DOCUMENT = (
     "docno",
-    "docid documentid corpusid passageid itemid iid itemidx movieid productid asin parentasin",
+    "docid documentid corpusid passageid itemid iid itemidx movieid productid pid asin parentasin",
     "doc document passage item movie product",
 )
 _GRADE = ("rel label grade judgment rating",)
@@ -89,14 +91,16 @@ def choose(
     mapping: Mapping[str, str],
     *,
     has_places: bool = False,
+    sample: Sample = lambda name: (),
 ) -> tuple[dict[str, str], Ranking]:
     """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
     A column is known by the mapping, by our name, or by one of another program (see `candidates`). The
     value is under `value`: of a run its score, or its rank if it has no score. A training set may lack
-    a value, and so may a source whose lists have places (`has_places`); judgments by iteration must have
-    their iteration. Raises InputError if a requested or
-    required column is missing, or if two columns could each be one of ours.
+    a value, and so may a source whose lists have places (`has_places`) and qrels whose relevance is one
+    number for all rows; judgments by iteration must have their iteration. Raises InputError if a
+    requested or required column is missing, or if two columns could each be one of ours; what it then
+    proposes was tried on the first values of a column, which `sample` returns.
 
     >>> choose("ratings.csv", "qrels", ["userId", "movieId", "rating", "timestamp"], {})
     ({'query_id': 'userId', 'doc_id': 'movieId', 'value': 'rating'}, 'rank')
@@ -116,11 +120,12 @@ def choose(
     ranking: Ranking = "score" if "score" in found else "rank"
     value = ranking if kind == "run" else "relevance"
     needed = ["query_id", "doc_id"]
-    needed += [value] if kind != "training" and not has_places else []
+    is_given = kind == "training" or has_places or (kind != "run" and row_rules.all_alike())
+    needed += [] if is_given else [value]
     needed += ["iteration"] if kind == "iterations" else []
     missing = [ours for ours in needed if ours not in found]
     if missing:
-        _refuse(source, kind, available, missing, found)
+        _refuse(source, kind, available, missing, found, sample)
     if value in found:
         found["value"] = found.pop(value)
     return found, ranking
@@ -150,16 +155,22 @@ def _add_candidates(
                     f"{option('column', ('rank', found['rank']))}"
                 )
         if len(named) > 1:
+            each = " or ".join(option("column", (ours, name)) for name in named)
             raise InputError(
                 f"{source}: {' and '.join(map(repr, named))} could each be the {ours}: say which "
-                f"one is, e.g. {option('column', (ours, named[0]))}"
+                f"one is: {each}"
             )
         if named:
             found[ours] = named[0]
 
 
 def _refuse(
-    source: str, kind: Kind, available: Sequence[str], missing: list[str], found: Mapping[str, str]
+    source: str,
+    kind: Kind,
+    available: Sequence[str],
+    missing: list[str],
+    found: Mapping[str, str],
+    sample: Sample,
 ) -> NoReturn:
     if missing == ["rank"] and "relevance" in available:
         raise InputError(
@@ -179,19 +190,10 @@ def _refuse(
         )
     words = ["score (or rank)" if name == "rank" else name for name in missing]
     free = [name for name in available if name not in {*COLUMNS[kind], *found.values()}]
-    example = "score" if missing[0] == "rank" else missing[0]
-    theirs = _nearest_column(example, free) or (free[0] if free else "NAME")
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
-        f"the source has: {_listed(available)}. Rename them, or say which is which when you load it, "
-        f"e.g. {option('column', (example, theirs))}"
+        f"the source has: {_listed(available)}; {advice(kind, missing, free, found, sample)}"
     )
-
-
-def _nearest_column(ours: str, free: Sequence[str]) -> str:
-    """Return the unused column whose name is nearest to ours, or an empty text."""
-    hint = nearest(ours, free)
-    return hint.removeprefix("; did you mean ").removesuffix("?") if hint else ""
 
 
 def _listed(available: Sequence[str]) -> str:

@@ -6,7 +6,9 @@ import contextlib
 import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,6 +28,7 @@ from warehouse.readers.formats import (
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import (
     LIMIT,
+    UNIX_TIME,
     BadLines,
     is_number,
     refuse_if_not_text,
@@ -44,10 +47,12 @@ _JUDGED = {
     4: ("query_id", "doc_id", "relevance", "timestamp"),
 }
 _BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
-    "run": {3: ("query_id", "doc_id", "score")},
+    "run": {3: ("query_id", "doc_id", "score"), 4: ("query_id", "doc_id", "rank", "score")},
     "qrels": _JUDGED,
     "training": {2: ("query_id", "doc_id"), **_JUDGED},
 }
+# A number above is no relevance for certain: a file without a header may have anything there.
+_HIGHEST_GRADE = 10
 # RecBole writes the type of a column after its name.
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
@@ -86,18 +91,22 @@ class Delimited(FileFormat):
                 f"{source.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
                 f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
                 f"columns on top ({names}, as they come, with {self.delimiters} between)"
-                f"{self._bare(kind, len(header))}"
+                f"{self._bare(kind, source)}"
             )
-        found, ranking = choose(source.source, kind, header, mapping)
+        found, ranking = choose(
+            source.source, kind, header, mapping,
+            sample=lambda name: _first_cells(source, self.delimiter, header.index(name)),
+        )  # fmt: skip
         with self._records(con, [source], len(header), blank_lines) as relation:
-            tables.fill(con, kind, relation, _by_place(found, header))
+            tables.fill(con, kind, relation, _by_place(found, header, source))
             rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
+        told = _tidy(con, [source], kind, found)
         checks.check_staged(
             con, kind, source.source, word=ranking, unread=None, bad=lines.rejects(),
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
-        return Reading(ranking, value=found.get("value"))
+        return Reading(ranking, warnings=told, value=found.get("value"))
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -124,19 +133,23 @@ class Delimited(FileFormat):
         if not file.traits.is_text:
             return None
         header, blank_lines = _header(file, self.delimiter)
-        return file.traits.has_return, file.traits.windows_ends, blank_lines, tuple(header)
+        traits = file.traits
+        ends = traits.has_return, traits.windows_ends, traits.has_blank
+        return *ends, blank_lines, tuple(header)
 
     def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read all records in one statement."""
         header, blank_lines = _header(files[0], self.delimiter)
         found, ranking = choose(files[0].source, "run", header, mapping)
         with self._records(con, files, len(header), blank_lines) as relation:
-            tables.fill(con, "run", relation, _by_place(found, header), together=True)
+            tables.fill(con, "run", relation, _by_place(found, header, files[0]), together=True)
             if staging.any_reject(con):
                 return None
+            if _tidy(con, files, "run", found):
+                return None  # reading each alone says so
         return tables.batch_readings(con, files, ranking, found["value"])
 
-    def _bare(self, kind: Kind, width: int) -> str:
+    def _bare(self, kind: Kind, source: LocalFile) -> str:
         """Return how a file without a header could be read as it is."""
         return ""
 
@@ -186,8 +199,9 @@ class Tsv(Delimited):
     delimiter = "\t"
     delimiters = "tabs"
 
-    def _bare(self, kind: Kind, width: int) -> str:
-        is_one = width in _BARE.get(kind, {})
+    def _bare(self, kind: Kind, source: LocalFile) -> str:
+        rows = [row for _, row in islice(_records(source, self.delimiter), 100)]
+        is_one = _looks_bare(kind, [row for row in rows if _has_content(row)])
         return f", or read it as it is: {option('format', 'bare')}" if is_one else ""
 
     def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
@@ -232,13 +246,14 @@ class Tsv(Delimited):
 class BareTsv(Tsv):
     """Records with tabs, and without a line that names the columns, as Elliot and MovieLens have them.
 
-    A run has user, item and score; judgments have user, item, rating and perhaps a time.
+    A run has user, item and score, or query, document and rank; judgments have user, item, rating and
+    perhaps a time. Which of both the third column of a run is, its values say.
     """
 
     name = "bare"
-    aliases = ("elliot",)
+    aliases: ClassVar[tuple[str, ...]] = ("elliot",)
     suffixes = ()
-    contents = ("run", "qrels", "training")
+    contents: ClassVar[tuple[Contents, ...]] = ("run", "qrels", "training")
     names_columns = False
 
     def sniff(self, head: Head) -> Confidence:
@@ -252,7 +267,71 @@ class BareTsv(Tsv):
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the columns by their places."""
         table = self.read_bare(con, source, _BARE[kind])
-        return reshaped.read(con, table, kind, mapping)
+        if kind != "run":
+            return reshaped.read(con, table, kind, mapping)
+        third = list(table.columns)[2]
+        ((are_places, are_mixed, are_rising),) = staging.run(
+            con, "checks/places_or_scores",
+            table=f"(select query_id, {third} as third from staged_table)",
+        )  # fmt: skip
+        self.check_places(source, len(table.columns), are_places, are_mixed or are_rising)
+        if not are_places or third == "rank":
+            return reshaped.read(con, table, kind, mapping)
+        con.execute("alter table staged_table rename column score to rank")
+        named = replace(table, columns=dict.fromkeys(("query_id", "doc_id", "rank"), "VARCHAR"))
+        reading = reshaped.read(con, named, kind, mapping)
+        told = "the third column counts the documents of each query: it is read as their ranks"
+        return replace(reading, warnings=(*reading.warnings, *self.of_places(told)))
+
+    def of_places(self, told: str) -> tuple[str, ...]:
+        """Return the warnings about a third column that is read as ranks."""
+        return (told,)
+
+    def check_places(
+        self, source: LocalFile, width: int, are_places: bool, are_unclear: bool
+    ) -> None:
+        """Refuse a third column that may be scores or ranks."""
+        if not are_places and (are_unclear or width > 3):
+            raise InputError(
+                f"{source.source}: it is not clear whether its third column is a score or a rank: put "
+                "a line with the names of the columns on top (query_id, doc_id, score or rank, with "
+                f"{self.delimiters} between)"
+            )
+
+
+class MsMarco(BareTsv):
+    """Runs of MS MARCO: query, document and rank, with ColBERT's score as a fourth column, and tabs."""
+
+    name = "msmarco"
+    aliases: ClassVar[tuple[str, ...]] = ("colbert",)
+    contents: ClassVar[tuple[Contents, ...]] = ("run",)
+
+    def sniff(self, head: Head) -> Confidence:
+        """Go by the third column: it counts the documents of each query."""
+        if head.contents != "run" or len(head.line.split(self.delimiter)) not in _BARE["run"]:
+            return Confidence.NONE
+        # the last line may be cut
+        lines = list(head.lines())[: None if head.text.endswith("\n") else -1]
+        rows = [line.split(self.delimiter) for line in lines]
+        if any(len(row) not in _BARE["run"] or not all(map(is_number, row[2:])) for row in rows):
+            return Confidence.NONE
+        # one document a query says nothing
+        is_it = _counts([row[0] for row in rows], [float(row[2]) for row in rows])
+        return Confidence.CONTENT if is_it else Confidence.NONE
+
+    def of_places(self, told: str) -> tuple[str, ...]:
+        """Say nothing: it is the format."""
+        return ()
+
+    def check_places(
+        self, source: LocalFile, width: int, are_places: bool, are_unclear: bool
+    ) -> None:
+        """Refuse a third column that is no rank."""
+        if not are_places:
+            raise InputError(
+                f"{source.source}: a run of MS MARCO has the rank in its third column, from 1 on down "
+                f"each list, and this one has not; if it is the score, {option('format', 'bare')}"
+            )
 
 
 def cells(line: str, delimiter: str) -> list[str]:
@@ -267,9 +346,50 @@ def cells(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def _by_place(found: Mapping[str, str], header: Sequence[str]) -> tables.Columns:
+def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first rows of a file without a header are what BareTsv takes them for."""
+    width = len(rows[0])
+    if width not in _BARE.get(kind, {}) or any(len(row) != width for row in rows):
+        return False
+    if kind == "training" and width == 2:
+        return True
+    times = [row for row in rows if UNIX_TIME.fullmatch(row[-1])]
+    if not all(is_number(row[2]) for row in rows) or len(times) != (len(rows) if width > 3 else 0):
+        return False
+    if kind == "run":
+        return width == 3
+    # what counts the rows of a query is a rank, and a relevance is small
+    thirds = [float(row[2]) for row in rows]
+    return max(thirds) <= _HIGHEST_GRADE and not _counts([row[0] for row in rows], thirds)
+
+
+def _counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
+    """Whether numbers count the rows of each query, from 0 or 1, where one has several.
+
+    >>> _counts(["a", "a", "b"], [1, 2, 1]), _counts(["a", "b"], [1, 1]), _counts(["a", "a"], [2, 1])
+    (True, False, False)
+    """
+    last, place = None, -1.0
+    for query, number in zip(queries, numbers, strict=True):
+        if number not in ((place + 1,) if query == last else (0, 1)):
+            return False
+        last, place = query, number
+    return len(set(queries)) < len(queries)
+
+
+def _by_place(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
     """Return the columns of records, which are identified by position."""
-    return {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+    columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
+    return tables.trimmed_numbers(columns) if file.traits.has_blank else columns
+
+
+def _tidy(
+    con: Connection, files: Sequence[LocalFile], kind: Kind, found: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Take away the blanks around staged ids, if there are any; return a warning."""
+    if not any(file.traits.has_blank for file in files):
+        return ()
+    return tables.tidy_ids(con, files[0].source, kind, found)
 
 
 def _refuse_other_ends(file: LocalFile) -> None:
@@ -291,8 +411,14 @@ def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
     """
     for line, record in _records(file, delimiter):
         if _has_content(record):
-            return record, line - 1
+            return [name.strip() for name in record], line - 1
     raise EmptyError(file.source, "line")
+
+
+def _first_cells(file: LocalFile, delimiter: str, place: int) -> list[str]:
+    """Return the first cells of a column below its name."""
+    rows = (record for _, record in _records(file, delimiter) if _has_content(record))
+    return [record[place] for record in islice(rows, 1, 101) if len(record) > place]
 
 
 def _has_content(record: Sequence[str]) -> bool:

@@ -15,11 +15,12 @@ from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Table
 from warehouse.readers.kinds import ColumnNames, Staged
 from warehouse.readers.lines import LIMIT
+from warehouse.readers.meanings import advice
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.ranx import Dict, read_dict, text_of
 from warehouse.readers.relevance import map_relevance, with_relevance
 from warehouse.readers.text import EVERY_QUERY, read_ids
-from warehouse.sql_text.quoting import literal
+from warehouse.sql_text.quoting import ident, literal
 
 _COLUMNS = ("doc_id", "relevance")
 
@@ -155,9 +156,12 @@ def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> None:
         if theirs not in table.columns:
             raise InputError(
                 f"{table.source}: there is no column {theirs!r}{nearest(theirs, table.columns)} "
-                f"(the source has: {listing(table.columns)}); say which one holds the document ids, "
-                f"e.g. {option('column', ('doc_id', next(iter(table.columns))))}"
-            )
+                f"(the source has: {listing(table.columns)}); "
+                + advice(
+                    "qrels", [ours], list(table.columns), mapping,
+                    lambda name: staging.first_values(con, "staged_table", ident(name)),
+                )
+            )  # fmt: skip
     columns = {
         "query_id": _reading(table, "query_id", (literal(EVERY_QUERY), "text")),
         "doc_id": _reading(table, mapping.get("doc_id", "doc_id"), ("null", "text")),

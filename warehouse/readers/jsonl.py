@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from warehouse.config import limits
 from warehouse.errors import EmptyError, InputError
@@ -82,7 +82,10 @@ class JsonLines(FileFormat):
             raise InputError(
                 f"{source.source}: not JSON Lines: the first line is not a JSON object"
             )
-        found, ranking = choose(source.source, kind, available, mapping)
+        found, ranking = choose(
+            source.source, kind, available, mapping,
+            sample=lambda name: [one[name] for one in _first_objects(source) if name in one],
+        )  # fmt: skip
         pointers = {ours: _pointer(theirs) for ours, theirs in found.items()}
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
@@ -193,6 +196,13 @@ def _pointer(name: str) -> str:
 def _keys(file: LocalFile) -> dict[str, str]:
     """Return the keys of the first objects, in order, with types as DuckDB calls them."""
     keys: dict[str, str] = {}
+    for value in _first_objects(file):
+        keys = {name: _type(one) for name, one in value.items()} | keys
+    return keys
+
+
+def _first_objects(file: LocalFile) -> Iterator[dict[str, Any]]:
+    """Yield the first objects; what is none is passed over."""
     for number, line in enumerate(_first_lines(file), 1):
         try:
             value = json.loads(line)
@@ -201,8 +211,7 @@ def _keys(file: LocalFile) -> dict[str, str]:
         except RecursionError:
             raise checks.refuse(file.source, [(number, TOO_DEEP)], 1) from None
         if isinstance(value, dict):
-            keys = {name: _type(one) for name, one in value.items()} | keys
-    return keys
+            yield value
 
 
 def _type(value: object) -> str:

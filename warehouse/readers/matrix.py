@@ -6,11 +6,12 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, option
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
 from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.letor import is_letor
 from warehouse.readers.lines import insert_lines
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ class Matrix(FileFormat):
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it line by line. Raises InputError for what is no pair, and for places outside."""
         first = _HEADER.fullmatch(source.text.partition("\n")[0].rstrip("\r"))
+        line = Head(source.head, source.text, source.suffix, kind, ()).line
+        if is_letor(line):
+            raise InputError(
+                f"{source.source}: is LETOR (grade qid:query feature:value …), and no matrix: "
+                f"{option('format', 'letor')}"
+            )
         labels = first is None or first[3] is not None
         if labels and kind == "run":
             raise InputError(

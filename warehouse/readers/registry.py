@@ -10,11 +10,12 @@ from warehouse.errors import InputError, UsageError, WarehouseError, nearest, op
 from warehouse.readers import files, ir_datasets, part_folders
 from warehouse.readers.arrow import Arrow
 from warehouse.readers.candidates import Candidates
-from warehouse.readers.csv_tsv import BareTsv, Csv, Tsv
+from warehouse.readers.csv_tsv import BareTsv, Csv, MsMarco, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
 from warehouse.readers.formats import FileFormat, Format, Head, ObjectFormat
 from warehouse.readers.jsonl import JsonLines
 from warehouse.readers.kinds import COLUMNS, Contents, Kind
+from warehouse.readers.letor import Letor
 from warehouse.readers.matrix import Matrix
 from warehouse.readers.npz import Npz
 from warehouse.readers.objects import TableObject
@@ -31,7 +32,8 @@ from warehouse.readers.wrapped_json import Mteb, RankEval
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
     Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), Mteb(), RankEval(), Matrix(), Npz(),
-    Quepid(), Candidates(), NestedJson(), BareTsv(), Preferences(), Sampled(), Text(),
+    Quepid(), Candidates(), NestedJson(), BareTsv(), MsMarco(), Letor(), Preferences(), Sampled(),
+    Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [

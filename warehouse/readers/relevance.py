@@ -43,6 +43,16 @@ def with_relevance(
     return {**mapping, "relevance": theirs[0]} if theirs else mapping
 
 
+def is_constant(con: Connection, expression: str) -> bool:
+    """Whether an expression reads no column: then all rows have one relevance.
+
+    >>> import duckdb
+    >>> is_constant(duckdb.connect(), "1"), is_constant(duckdb.connect(), "rating >= 4")
+    (True, False)
+    """
+    return not expressions.read(con, option("relevance", expression), expression, _ONE).columns
+
+
 def map_relevance(
     con: Connection, source: str, expression: str, columns: Mapping[str, str]
 ) -> None:

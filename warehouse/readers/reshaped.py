@@ -71,12 +71,20 @@ def read(
             if has_places:
                 warnings = _unnest(con, table, kind, types, mapping)
                 relation, types = "staged_unnested", staging.types_of(con, "staged_unnested")
-            found, ranking = choose(source, kind, list(types), mapping, has_places=has_places)
+            found, ranking = choose(
+                source, kind, list(types), mapping, has_places=has_places,
+                sample=lambda name: staging.first_values(con, relation, ident(name)),
+            )  # fmt: skip
             value = found.get("value", found["doc_id"] if has_places else None)
             if has_places and "value" not in found and kind == "run":
                 found["value"] = "place"
             tables.refuse_lost_digits(con, source, relation, types, found)
-            tables.fill(con, kind, relation, tables.by_types(source, kind, found, types))
+            columns = tables.by_types(source, kind, found, types)
+            if not table.typed:
+                columns = tables.trimmed_numbers(columns)
+            tables.fill(con, kind, relation, columns)
+            if not table.typed:
+                warnings += tables.tidy_ids(con, source, kind, found)
 
         def words(problems: Iterable[checks.Problem]) -> checks.Places:
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
@@ -94,7 +102,10 @@ def _unnest(
     record = None if _named(kind, "doc_id", types, mapping) else _records(types)
     lists: list[str]
     if record is None:
-        found, _ = choose(table.source, kind, list(types), mapping, has_places=True)
+        found, _ = choose(
+            table.source, kind, list(types), mapping, has_places=True,
+            sample=lambda name: staging.first_values(con, "staged_kept", ident(name)),
+        )  # fmt: skip
         lists = [name for name in found.values() if _LIST.fullmatch(types[name])]
         value = found.get("value", lists[0])
         if value not in lists:

@@ -36,10 +36,14 @@ CONDITION = "write one condition over the columns of the file, as in rating >= 4
 
 @dataclass(frozen=True)
 class RowRules:
-    """A condition over our columns, and what becomes of rows that repeat; `told` are sentences."""
+    """A condition over our columns, and what becomes of rows that repeat; `told` are sentences.
+
+    Where all rows are `all_alike`, one relevance is given for them, and a table needs no column of it.
+    """
 
     where: str | None = None
     repeated: str | None = None
+    all_alike: bool = False
     told: list[str] = field(default_factory=list)
 
     def apply(self, con: Connection, kind: Kind, source: str, place: str, word: str) -> str:
@@ -101,8 +105,15 @@ _RULES: ContextVar[RowRules | None] = ContextVar("row_rules", default=None)
 
 
 def current() -> RowRules | None:
-    """Return the rules for the source that is read, if there are any."""
-    return _RULES.get()
+    """Return the rules for the rows of the source that is read, if there are any."""
+    rules = _RULES.get()
+    return rules if rules and (rules.where or rules.repeated) else None
+
+
+def all_alike() -> bool:
+    """Whether one relevance is given for all rows of the source that is read."""
+    rules = _RULES.get()
+    return rules is not None and rules.all_alike
 
 
 @contextlib.contextmanager
@@ -110,7 +121,7 @@ def applied(rules: RowRules) -> Iterator[None]:
     """Let the rules hold for the source that is read in the block."""
     if rules.repeated is not None:
         check_word("rule for repeated rows", rules.repeated, REPEATED)
-    token = _RULES.set(rules if rules.where or rules.repeated else None)
+    token = _RULES.set(rules)
     try:
         yield
     finally:

@@ -211,9 +211,9 @@ def _column(
     if found is None:
         if ours == "run":
             return None
-        example = option("column", (ours, next(iter(table.columns), "NAME")))
         raise InputError(
-            f"{table.source}: there is no column {ours}; {has}. Say which one it is, e.g. {example}"
+            f"{table.source}: there is no column {ours}; {has}. Say which one it is: "
+            f"{option('column', (ours, 'NAME'))}"
         )
     if found not in table.columns:
         hint = nearest(found, table.columns)

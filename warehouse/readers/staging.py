@@ -60,6 +60,11 @@ def row_count(con: Connection, table: str = "staged") -> int:
     return int(number)
 
 
+def first_values(con: Connection, relation: str, column: str) -> list[Any]:
+    """Return the first values of a column, as a sample of what it holds."""
+    return [one for (one,) in con.execute(f"select {column} from {relation} limit 100").fetchall()]
+
+
 def types_of(con: Connection, relation: str = "staged") -> dict[str, str]:
     """Return the columns of a relation with their types."""
     described = con.execute(f"describe select * from {relation}").fetchall()

@@ -11,7 +11,7 @@ from warehouse.errors import InputError, first_line
 from warehouse.readers import checks, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.formats import Reading
-from warehouse.readers.kinds import ColumnNames, Kind, Ranking
+from warehouse.readers.kinds import KEYS, ColumnNames, Kind, Ranking
 from warehouse.sql_text.quoting import ident
 from warehouse.store.engine_errors import in_words
 
@@ -38,7 +38,10 @@ def read(
     """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
     with table_errors(source):
         types = staging.types_of(con, relation)
-        found, ranking = choose(source, kind, list(types), mapping)
+        found, ranking = choose(
+            source, kind, list(types), mapping,
+            sample=lambda name: staging.first_values(con, relation, ident(name)),
+        )  # fmt: skip
         _refuse_twins(source, types, found, names)
         refuse_lost_digits(con, source, relation, types, found)
         fill(con, kind, relation, by_types(source, kind, found, types))
@@ -104,6 +107,37 @@ def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
             "own, as explode of pandas and polars does, and unnest in SQL"
         )
     return ident(name), family(type_name)
+
+
+def trimmed_numbers(columns: Columns) -> Columns:
+    """Return columns of text without the blanks around their numbers."""
+    return {
+        ours: (sql if ours.endswith("_id") else f"trim({sql})", family)
+        for ours, (sql, family) in columns.items()
+    }
+
+
+def tidy_ids(con: Connection, source: str, kind: Kind, found: Mapping[str, str]) -> tuple[str, ...]:
+    """Take away the blanks around staged ids of a text; return a warning with their number.
+
+    Raises InputError where a cell seems to hold several ids: no column has a value for each, every query
+    has one row, and most documents have blanks within.
+    """
+    sql = "update staged set {0} = trim({0}, ' \t') where {0} <> trim({0}, ' \t')"
+    gone = sum(con.execute(sql.format(ident(name))).fetchall()[0][0] for name in KEYS[kind])
+    if "value" not in found and (lists := staging.run(con, "checks/ids_in_one_cell")):
+        raise InputError(
+            f"{source}: a cell of {found['doc_id']!r} seems to hold several ids ({lists[0][0][:80]!r}): "
+            "give each document a row of its own, with a rank or a relevance beside it"
+        )
+    if not gone:
+        return ()
+    are = (
+        "1 id has blanks around it, which are"
+        if gone == 1
+        else (f"{gone:,} ids have blanks around them, which are")
+    )
+    return (f"{are} not read",)
 
 
 def _refuse_twins(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, counted, option
+from warehouse.errors import InputError, counted, listing, option
 from warehouse.readers import checks, ir_metadata, row_rules, staging
 from warehouse.readers.files import LocalFile, TextTraits
 from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
@@ -15,6 +15,7 @@ from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
 from warehouse.readers.lines import (
     LONGEST_RECORD,
     NUMBER,
+    UNIX_TIME,
     fields_of,
     has_fields,
     hash_warnings,
@@ -24,13 +25,16 @@ from warehouse.readers.lines import (
 )
 from warehouse.readers.prefs import Preferences
 from warehouse.readers.sampled import Sampled
+from warehouse.sql_text.quoting import literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
-# From 1973 on, in seconds; in milliseconds that is more digits.
-_UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
+
+
+class SeveralSystemsError(InputError):
+    """A run with the lines of several systems for one query."""
 
 
 class Trec(FileFormat):
@@ -57,6 +61,7 @@ class Trec(FileFormat):
             told = (*header.warnings, *warnings)
             return Reading(tag=_tag(source), warnings=told, about=header.about)
         is_simple = row_rules.current() is None and _is_regular(source.traits)
+        is_simple = is_simple and (kind != "run" or len(_tags(source)) < 2)
         if not (is_simple and _read_columns(con, [source], kind)):
             warnings = _read_lines(con, source, kind)
         return Reading(tag=_tag(source) if kind == "run" else None, warnings=warnings)
@@ -64,7 +69,7 @@ class Trec(FileFormat):
     def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
         """Return the delimiter and the line ends of a regular file."""
         traits = file.traits
-        if ir_metadata.has_header(file):
+        if ir_metadata.has_header(file) or len(_tags(file)) > 1:
             return None
         return None if mapping or not _is_regular(traits) else (traits.has_tab, traits.has_return)
 
@@ -100,7 +105,7 @@ def _other_layout(head: Head) -> str:
         )
     by_chance = "; if it is TREC all the same, say its format"
     # the first line may hold other names of columns
-    if lines and len(lines[-1]) == FIELDS["qrels"] and _UNIX_TIME.fullmatch(lines[-1][3]):
+    if lines and len(lines[-1]) == FIELDS["qrels"] and UNIX_TIME.fullmatch(lines[-1][3]):
         return (
             f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
             "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
@@ -161,11 +166,15 @@ def _read_lines(
     checks.check_staged(
         con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
     )
+    if kind == "run":
+        _refuse_several_systems(con, file)
     return (*hash_warnings(con, file), *(_long_tags(con) if kind == "run" else ()))
 
 
 def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
     """Say what the file is if most of its lines are not of this kind."""
+    if kind == "run":
+        _refuse_several_systems(con, file)
     ((fields, grades),) = staging.run(con, "ingest/trec_shape", kind=kind) or [(None, None)]
     if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""
@@ -197,6 +206,38 @@ def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
         f"{FIELDS[kind]} fields: {LAYOUT[kind]}. "
         "A table needs a first line with the names of its columns"
     )
+
+
+def _refuse_several_systems(con: Connection, file: LocalFile) -> None:
+    """Refuse a run whose lists have lines of several systems, unless a condition chose the lines."""
+    rules = row_rules.current()
+    if rules is not None and rules.where is not None:
+        return
+    found = staging.run(con, "checks/several_tags")
+    if found:
+        query, tags = found[0]
+        told = listing((str(tag)[:40] for tag in tags), 4)
+        one = f"tag = {literal(min(tags, key=len)[:80])}"
+        raise SeveralSystemsError(
+            f"{file.source}: holds lines of several systems (for query {query[:80]!r} with the tags "
+            f"{told}): read one of them, {option('where', one)}, or all as one run, "
+            f"{option('where', 'true')}"
+        )
+
+
+def _tags(file: LocalFile) -> set[str]:
+    """Return the last words of the lines in the head of a run and of its last line: its tags, mostly."""
+    words = (last_line(file) or "").rsplit(None, 1)
+    head = file.text[: file.text.rfind("\n") + 1]
+    ends = (
+        (f"{blank}{words[-1]}{end}" for blank in " \t" for end in ("\n", "\r\n")) if words else ()
+    )
+    if sum(map(head.count, ends)) == head.count(
+        "\n"
+    ):  # as in most files; in a fraction of the time
+        return set(words[-1:])
+    lines = (line for line in head.split("\n") if line.strip() and line[0] != "#")
+    return {*words[-1:], *(line.rsplit(None, 1)[-1] for line in lines)}
 
 
 def _long_tags(con: Connection) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze import datasets, stored_metrics
-from warehouse.config.settings import VERSION
+from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
@@ -31,7 +31,7 @@ from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-MANIFEST, STATEMENT, README = "manifest.json", "statement.json", "README.md"
+(MANIFEST, STATEMENT), README = BUNDLE_FILES, "README.md"
 _BOARD, _VALUES, _QRELS = "board.csv", "query_values.csv", "data/qrels.parquet"
 _VERSION = 1
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -55,5 +56,6 @@ def export(
         )
     output.say(
         f"{made.path}: {counted(made.num_runs, 'run')}, {counted(made.num_metrics, 'metric')}, "
-        f"{counted(made.num_values, 'value')} of queries; to check it: warehouse verify {made.path}"
+        f"{counted(made.num_values, 'value')} of queries; to check it: "
+        f"warehouse verify {shlex.quote(str(made.path))}"
     )

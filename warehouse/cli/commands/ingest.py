@@ -82,7 +82,7 @@ EXAMPLES = {
     ),
 }
 
-# What is in a folder beside qrels and runs; in one of BEIR, also the qrels of other splits.
+# What is in a folder beside qrels and runs; in one of BEIR or of ratings, also other splits.
 _OTHERS = ("neither qrels nor runs", "other splits or neither qrels nor runs")
 
 
@@ -100,9 +100,11 @@ def folder(
 
     'warehouse ingest FOLDER' is short for this. What a file is, its beginning says; what is neither
     qrels nor a run is left alone. Runs are named after their files. Of several qrels none is taken:
-    load the right ones with 'ingest qrels'. Of a folder of BEIR, the qrels of the test and the texts of
-    the queries are loaded. A file that fails is reported and makes the exit code 2;
-    the others are still loaded. Without -m, 'warehouse evaluate' says which metrics are computed.
+    load the right ones with 'ingest qrels'. Of ratings, test.csv has the qrels and train.csv the
+    training set. Links to folders are followed; bundles of 'warehouse export' are left alone. Of a
+    folder of BEIR, the qrels of the test and the texts of the queries are loaded. A file that fails is
+    reported and makes the exit code 2; the others are still loaded. Without -m, 'warehouse evaluate'
+    says which metrics are computed.
     """
     from warehouse.cli.commands.evaluate import narrate
     from warehouse.ingest import Loaded
@@ -114,14 +116,17 @@ def folder(
     progress = Progress("loading", "file")
 
     def tell_found(files: Folder) -> None:
-        sources = [*filter(None, (files.qrels, files.queries)), *files.runs]
+        sources = [*filter(None, (files.qrels, files.training, files.queries)), *files.runs]
         progress.total, progress.sizes = len(sources), sizes(sources)
         say(f"qrels: {files.qrels or 'none'}")
+        if files.training is not None:
+            say(f"training set: {files.training}")
         say(f"{counted(len(files.runs), 'run')}: {listing(map(str, files.runs), 6) or 'none'}")
         if files.others:
-            say(
-                f"left alone, {_OTHERS[files.queries is not None]}: {listing(map(str, files.others), 6)}"
+            splits = files.queries is not None or any(
+                "rating" in path.name for path in files.others
             )
+            say(f"left alone, {_OTHERS[splits]}: {listing(map(str, files.others), 6)}")
         if files.corpus:
             words = ["ingest", "attributes", str(files.corpus), "--of", "docs"]
             words += [f"--leave-out={name}" for name in beside_texts(files.corpus)]

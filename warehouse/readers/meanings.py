@@ -1,0 +1,111 @@
+"""What the columns of a table mean, by the words of their names and by their first values.
+
+Errors propose a column only if both fit; a distance is proposed as such, and a place as a rank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from warehouse.errors import column_options, option
+from warehouse.readers.kinds import Kind
+from warehouse.readers.lines import is_number
+
+# The first values of a column of a source.
+Sample = Callable[[str], Iterable[object]]
+
+_WORDS: Mapping[str, str] = {
+    "query_id": "query qid topic user uid reader person customer member reviewer session visitor",
+    "doc_id": "doc document docno docid pid passage item iid movie book product article song paper",
+    "score": "score similarity sim prediction predicted pred est probability prob logit yhat cosine",
+    "relevance": "relevance rel grade label rating star judgment judgement gain",
+    "distance": "distance dist loss cost error perplexity",
+    "rank": "rank ranking position pos place",
+}
+# A number with such a word in its name is something else, whatever the other words are.
+_OTHER_WORDS = (
+    "id time timestamp date day month year hour created updated category cat genre class group type "
+    "index key count num number price split fold age version length size"
+)
+_OTHER = frozenset(_OTHER_WORDS.split())
+_IDS = ("query_id", "doc_id")
+# What may stand for a column of ours that is missing; a run without a score has ranks.
+_FOR: Mapping[str, tuple[str, ...]] = {"rank": ("score", "distance", "rank")}
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+
+def meanings(name: str) -> set[str]:
+    """Return what a column may be by its name: our columns, and distance.
+
+    >>> meanings("my stars"), meanings("bookTitle"), meanings("category_id"), meanings("score_time")
+    ({'relevance'}, {'doc_id'}, set(), set())
+    """
+    parts = {part.lower() for part in _PART.findall(name)}
+    words = (
+        parts | {part.removesuffix("s") for part in parts} | {"".join(_PART.findall(name)).lower()}
+    )
+    found = {ours for ours, known in _WORDS.items() if not words.isdisjoint(known.split())}
+    return found & {*_IDS} if words & _OTHER else found
+
+
+def advice(
+    kind: Kind,
+    missing: Sequence[str],
+    free: Sequence[str],
+    found: Collection[str],
+    sample: Sample,
+) -> str:
+    """Return what to do about missing columns of ours: options that were tried, or what to say.
+
+    `free` are the columns of the source that are not read, and `found` ours that are.
+
+    >>> advice("qrels", ["relevance"], ["year", "stars"], ["query_id"], lambda name: ["4"])
+    "say which is which: columns={'relevance': 'stars'}"
+    """
+    named: list[tuple[str, str]] = []
+    unknown: list[str] = []
+    is_distance = False
+    for ours in missing:
+        # a name with two meanings has none that is sure
+        fitting = [
+            (meant, name)
+            for name in free
+            for meant in _FOR.get(ours, (ours,))
+            if meanings(name) == {meant} and _fits(meant, sample(name))
+        ]
+        if len(fitting) == 1:
+            meant, name = fitting[0]
+            is_distance = is_distance or meant == "distance"
+            named.append(("score" if meant == "distance" else meant, name))
+        else:
+            unknown.append("score" if ours == "rank" else ours)
+    if not unknown:
+        how = column_options(named)
+        return f"say which is which: {how}" + (
+            f" {option('lower-is-better')}" if is_distance else ""
+        )
+    example = column_options([*named, *((ours, "NAME") for ours in unknown)])
+    text = f"say which column is the {' and the '.join(unknown)}: {example}"
+    if unknown == ["relevance"] and kind == "qrels" and not named and {*_IDS} <= {*found}:
+        is_other = all(not _is_value(name, sample(name)) for name in free)
+        if is_other:
+            return f"if each row is a relevant document, say so: {option('relevance', '1')}"
+    return text
+
+
+def _is_value(name: str, values: Iterable[object]) -> bool:
+    """Whether a column could be a relevance, or what ranks a run: numbers that are nothing else."""
+    words = {part.lower() for part in _PART.findall(name)}
+    return words.isdisjoint(_OTHER) and _fits("score", values)
+
+
+def _fits(meant: str, values: Iterable[object]) -> bool:
+    """Whether values could be ids, whole ranks or numbers."""
+    given = [value for value in values if value is not None and value != ""]
+    if meant in _IDS:
+        return bool(given)
+    numbers = [str(value) for value in given if not isinstance(value, bool)]
+    if not numbers or len(numbers) < len(given) or not all(map(is_number, numbers)):
+        return False
+    return meant != "rank" or all(float(number) % 1 == 0 <= float(number) for number in numbers)
