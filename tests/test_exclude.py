@@ -218,6 +218,8 @@ def test_the_command_says_what_is_left_out(seen, run, put):
     assert "default~gone" in answer.err
     answer = run("leaderboard", "-d", "d", "--protocol", "default~gone", *db)
     assert "attribute gone" in answer.out + answer.err
+    answer = run("protocols", "show", "default~gone", "default", "-f", "csv")
+    assert "exclude,≠,gone," in answer.out
     seen.ingest_run("d", SEEN_RUN | {"q2": {"b": 1.0}}, name="other")
     compared = seen.compare("d", "r", metrics="RR", protocol="default~gone")
     assert "attribute gone" in compared.text("latex")

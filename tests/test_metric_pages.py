@@ -105,7 +105,7 @@ def test_a_page_says_what_names_and_bounds_mean() -> None:
     assert "roerei ooprecision (cutoff=100, norm=retrieved), 100Precision" in told
     assert "label_ranking p_at_k (norm=retrieved), p_at_k_by_decile (norm=retrieved)" in told
     assert "@cutoff: integer; required; at least 1" in page
-    assert "no_relevant: number; default 0.0; at least 0; at most 1" in page
+    assert "no_relevant: number or skip; optional" in page
     assert "norm: one of k, retrieved; default k" in page
     assert "counts as null: left out of the mean" in pages.describe("AUC")
     assert "counts as 1\n" in pages.describe("Cover", protocol="roerei")

@@ -651,9 +651,9 @@ def define(source: str) -> MetricTemplate:
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
         (
-            'type = "number"',
+            'type = "choice"',
             'type = "int"',
-            ["no_relevant", "integer, number, grade, choice, boolean"],
+            ["norm", "integer, number, grade, choice, boolean"],
         ),
         ('title = "Precision"', 'title = "Precision', ["not TOML"]),
         (

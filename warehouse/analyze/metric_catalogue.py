@@ -210,7 +210,7 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
     found = metric.definition
     assert isinstance(found, MetricTemplate), f"{metric} is no metric"
     low, high = (f"{bound:g}" for bound in found.range)
-    undefined = protocol.undefined_of(metric)
+    undefined = protocol.usual_undefined_of(metric)
     counts = "null: left out of the mean" if undefined is None else f"{undefined:g}"
     better = {"higher": "higher values", "lower": "lower values", "none": "neither"}
     facts = {
@@ -259,7 +259,8 @@ def about(metric: Metric, facts: Mapping[str, str]) -> list[str]:
 
 def kind(p: Parameter) -> str:
     """Return the type, default and bounds of a parameter in words."""
-    parts = ["one of " + ", ".join(p.choices) if p.choices else p.type]
+    choices = ", ".join(p.choices)
+    parts = [f"one of {choices}" if p.type == "choice" else " or ".join([p.type, *p.choices])]
     if p.required:
         parts.append("required")
     else:

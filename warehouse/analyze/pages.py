@@ -104,6 +104,8 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "names": protocol.names or "",
         "metrics": ", ".join(protocol.metrics),
     }
+    if protocol.exclude is not None:
+        said["exclude"] = protocol.exclude
     for metric, params in protocol.params.items():
         said[metric] = ", ".join(f"{key}={value}" for key, value in params.items())
     for metric, value in protocol.undefined.items():

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import duckdb
 
-from warehouse.evaluate import engine, stored_hits
+from warehouse.evaluate import engine, stored_hits, unanswerable
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.scope import Scope
@@ -18,6 +18,7 @@ class Place:
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self.con = con
+        self.notes: dict[str, None] = {}
 
     def open(self) -> None:
         """Make sure that the file is open."""
@@ -46,6 +47,7 @@ class Place:
             Scope(self.con).predictions(listed)
         with self.computing(work):
             engine.compute(self.con, work, on_metric=on_metric)
+            self.notes |= dict.fromkeys(unanswerable.notes(self.con, work))
 
     def computing(self, work: Plan) -> AbstractContextManager[None]:
         """Return what surrounds the computation of metrics."""

@@ -15,6 +15,7 @@ from warehouse.config.project import request
 from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
 from warehouse.evaluate import files, unanswerable
 from warehouse.evaluate.plan import Plan, plan
+from warehouse.evaluate.tie_ranges import TieRange, of_scope
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.protocols import Protocol
@@ -42,7 +43,7 @@ class Scores:
     runs, and `qrels` of the judgments. `lines` are the lines of trec_eval's layout: what was requested,
     and its relstrings, whose texts are in `strings` by label and query. `refused` has the errors of the
     runs that an engine refused, by name; they have no values. `notes` say which queries have nothing
-    relevant.
+    relevant, and `ranges`, if they were asked for, what the order of equal scores does to a value.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -56,6 +57,7 @@ class Scores:
     totals: duckdb.DuckDBPyRelation | None = None
     refused: Mapping[str, WarehouseError] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
+    ranges: tuple[TieRange, ...] = field(default=(), repr=False)
 
     def means(self) -> dict[str, float | None]:
         """Return the value over all queries of each metric of the one run, by its canonical name."""
@@ -164,6 +166,7 @@ def score(
     training: object = None,
     exclude: object = None,
     zscores: str | os.PathLike[str] | None = None,
+    tie_ranges: bool = False,
     memory_limit: str | None = None,
     threads: int | None = None,
     engine: object = "local",
@@ -193,6 +196,9 @@ def score(
     training set has for the query, else those of a file, dict or table of pairs (query_id, doc_id) or of
     a list for each query. `attributes` is a source of attributes of documents, or of queries (column
     query_id), or a list of such.
+
+    With `tie_ranges`, the result has the lowest and the highest value over all orders of documents with
+    equal scores, of the metrics for which these follow from where the relevant documents stand.
 
     `engine` says where the values are computed: "local" in this process, "spark" in the tasks of the
     active session or of a new one on the `master`, or in those of an object with `map(function, parts)`,
@@ -272,6 +278,7 @@ def score(
             totals=con.table(f"temp.main.{TOTALS}"), refused=found.refused,
         )  # fmt: skip
     read: list[files.ScoredRun] = []
+    ranges: list[TieRange] = []
     notes: dict[str, None] = {}
     strings: dict[tuple[str, str], str] = {}
     num_judged = 0
@@ -288,10 +295,12 @@ def score(
             if isinstance(line, notation.Relstring) and per_query:
                 for query_id, text in files.relstrings(con, rules, line.length):
                     strings[line.trec_name, query_id] = text
+        if tie_ranges:
+            ranges += of_scope(con, work)
     return Scores(
         con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),
         names, tuple(lines), strings, con.table(f"temp.main.{TOTALS}") if names else None,
-        notes=tuple(notes),
+        notes=tuple(notes), ranges=tuple(ranges),
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class Outcome:
 
     The values of a window of runs have the same time `at`, here that of the last one, so that a board
     as of some moment never has a run by half.
+    `notes` say which queries have nothing relevant.
     `unfit` has, by dataset, the metrics left out because its qrels cannot give them. `slices` has a
     line about each slice, `left_out` one about each slice that has changed. `without_hits` are the
     runs whose hits were made and that have no judged document.
@@ -64,6 +65,7 @@ class Outcome:
     left_out: list[str] = field(default_factory=list)
     at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
     protocol: str = protocols.DEFAULT
+    notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, other: Outcome) -> None:
         """Add what was done for other runs, later."""
@@ -76,6 +78,7 @@ class Outcome:
         self.without_qrels += [one for one in other.without_qrels if one not in self.without_qrels]
         self.unfit |= other.unfit
         self.slices += other.slices
+        self.notes |= other.notes
         self.at = other.at
 
     @property
@@ -183,6 +186,9 @@ class _Evaluation:
             self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
             self._record(work, qrels_id)
             place.compute(work, runs if listed else (), self.on_metric)
+            dataset = group[0].dataset
+            self.outcome.notes |= dict.fromkeys(f"{dataset}: {note}" for note in place.notes)
+            place.notes.clear()
 
     def parts(
         self,

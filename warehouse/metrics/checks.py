@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warehouse.config import toml
 from warehouse.config.key_paths import KeyPath
 from warehouse.errors import DefinitionError, nearest
-from warehouse.metrics.aggregates import AGGREGATE, WEIGHT
+from warehouse.metrics.aggregates import AGGREGATE, NO_RELEVANT, WEIGHT
 from warehouse.metrics.header import RanxTable, TrecTable
 from warehouse.metrics.parameters import Parameter
 from warehouse.sql_text import functions, relations, templates
@@ -174,7 +174,8 @@ def check_body(found: Template, text: str, types: Mapping[str, str]) -> None:
 
 def _of_every_metric(found: Template) -> set[str]:
     """Return the parameters that templates do not get, except one that pools on request."""
-    return {WEIGHT} if found.pools == "asked" else {AGGREGATE, WEIGHT}
+    ours = {NO_RELEVANT, WEIGHT}
+    return ours if found.pools == "asked" else {AGGREGATE, *ours}
 
 
 def check_other(one: Template, known: Mapping[str, Template]) -> None:

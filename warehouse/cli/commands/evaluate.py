@@ -141,7 +141,7 @@ def narrate(done: Outcome, *, dry_run: bool = False) -> None:
         warn(requirements.left_out(name, metrics))
     for line in (*done.left_out, *done.warnings):
         warn(line)
-    for line in done.slices:
+    for line in (*done.slices, *done.notes):
         say(line)
     if dry_run:
         emit("".join("\t".join(map(visible, row)) + "\n" for row in done.details), None, "tsv")

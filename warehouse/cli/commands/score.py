@@ -34,6 +34,8 @@ EXAMPLES = {
         "warehouse score qrels.txt runs/*.run.gz nDCG@10 --engine spark",
     )
 }
+# The most runs of which it is said what equal scores do.
+_RUNS_WITH_TIES = 4
 _VERSION = "'warehouse --version' prints the version"
 # Options of trec_eval.
 INSTEAD: Mapping[str, str] = {
@@ -215,6 +217,7 @@ def score(
             training=training,
             exclude=exclude,
             zscores=zscores,
+            tie_ranges=True,
             memory_limit=memory_limit,
             threads=threads,
             engine=engine,
@@ -228,7 +231,7 @@ def score(
         output.warn(warning)
     for warning in _warnings(scores, counting):
         output.warn(warning)
-    for note in scores.notes:
+    for note in (*scores.notes, *_of_ties(scores, places)):
         output.say(note)
     if format == "trec":
         (read,) = scores.read
@@ -296,6 +299,21 @@ def _left_out(scores: Scores, exclude: str) -> str:
     if number:
         return f"{left_out}; the ranks below them close up"
     return f"{left_out}: are the ids written as in the run?"
+
+
+def _of_ties(scores: Scores, places: int) -> Iterator[str]:
+    """Say what the order of equal scores does to the values that are shown."""
+    runs: dict[int, list[str]] = {}
+    for one in scores.ranges:
+        low, high = (f"{value:.{places}f}" for value in (one.low, one.high))
+        if low != high:
+            runs.setdefault(one.run_id, []).append(f"{one.metric} {low}\N{EN DASH}{high}")
+    for number, (run_id, ranges) in enumerate(runs.items()):
+        if number == _RUNS_WITH_TIES:
+            yield f"equal scores change values of {counted(len(runs) - number, 'other run')} too"
+            return
+        of = f"{scores.names[run_id]}: " if scores.names else ""
+        yield f"{of}equal scores: by the order of their documents, {listing(ranges)}"
 
 
 def _is_same_file(out: Path, given: str) -> bool:

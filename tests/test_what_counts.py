@@ -1,0 +1,145 @@
+"""What counts and what decides: repeated rows, queries without relevant documents, equal scores."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from projects import command
+from shared_cases import CASES, needs_cases
+
+from warehouse.warehouse import Warehouse
+
+FIELD = CASES / "field"
+
+
+def field(name: str) -> str:
+    """Return the path of an input."""
+    return str(FIELD / name)
+
+
+def test_the_best_row_of_a_document_is_kept(put, tmp_path):
+    """a has 1 and 3, b has 2: the best row of a is above b, whichever scores are the best."""
+    rows = [("q", "a", 1), ("q", "b", 2), ("q", "a", 3)]
+    csv = put("query_id,doc_id,score\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "r.csv")
+    trec = put("".join(f"{q} Q0 {d} 1 {s} x\n" for q, d, s in rows), "r.run")
+    ranks = put("query_id,doc_id,rank\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "k.csv")
+    jsonl = put(
+        "".join(json.dumps({"query_id": q, "doc_id": d, "score": s}) + "\n" for q, d, s in rows),
+        "r.jsonl",
+    )
+    qrels = {"q": {"a": 1}}
+    for source in (csv, trec, jsonl, ranks):
+        for lowest in (False, True) if source is not ranks else (False,):
+            how = {"run_repeated": "best", "lower_is_better": lowest}
+            assert Warehouse.score(qrels, source, "RR", **how).means() == {"RR": 1.0}
+            wh = Warehouse(tmp_path / f"{source.name}{lowest}.duckdb")
+            wh.ingest_qrels("d", qrels)
+            wh.ingest_run("d", source, name="r", repeated="best", lower_is_better=lowest)
+            (row,) = wh.query("select score from store.prediction where doc_id = 'a'")
+            assert row.score == (1 if lowest or source is ranks else 3)
+    assert Warehouse.score(qrels, csv, "RR", run_repeated="first").means() == {"RR": 0.5}
+
+
+@needs_cases
+def test_queries_without_relevant_documents_are_told_and_set(wh):
+    """Of 3 users one has an item with 4 stars, and it is first: 1/3, or 1 without the others."""
+    files = field("no_relevant/ratings.csv"), field("no_relevant/recs.csv")
+    for wanted, value in (("", 1 / 3), (", no_relevant=skip", 1), (", no_relevant=1", 1)):
+        found = Warehouse.score(*files, f"HR(rel=4{wanted})@1")
+        assert list(found.means().values()) == pytest.approx([value])
+        (note,) = found.notes
+        assert "2 of 3 queries have no document with a relevance of 4 or more" in note
+    assert Warehouse.score(*files, "HR@1").notes == ()
+    wh.ingest_qrels("d", files[0])
+    wh.ingest_run("d", files[1])
+    told = wh.evaluate("d", metrics="HR(rel=4)@1 HR@1").notes
+    assert ["2 of 3 queries have no document" in note for note in told] == [True]
+    # LightGBM and XGBoost: q1 has its document second, 1/log2(3); q2 counts as 1, or is left out
+    files = field("no_relevant/q.txt"), field("no_relevant/r.txt")
+    first = 0.63092975
+    for wanted, value in (("1", (first + 1) / 2), ("0", first / 2), ("skip", first)):
+        found = Warehouse.score(*files, f"nDCG(no_relevant={wanted})@10").means()
+        assert list(found.values()) == pytest.approx([value])
+
+
+def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
+    """Where nothing is relevant, a value is the given one; where something is, it stays as it was."""
+    qrels = {"q1": {"a": 2, "b": 0}, "q2": {"c": 0}}
+    run = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
+    names = (
+        "AP nDCG@5 RR P@2 R@2 Success@1 bpref Rprec ERR@3 RBP(rel=2) F@2 AUC SetP nDCG(gains={2:5})"
+    )
+    for name in names.split():
+        metric = name if "(" in name else name.replace("@", "()@") if "@" in name else f"{name}()"
+        before = {
+            m: v for q, m, v in Warehouse.score(qrels, run, name).relation.fetchall() if q == "q1"
+        }
+        for wanted, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
+            asked = metric.replace(
+                ")", f"{', ' if '()' not in metric else ''}no_relevant={wanted})", 1
+            )
+            rows = Warehouse.score(qrels, run, asked).relation.fetchall()
+            found = {query: value for query, _, value in rows}
+            assert found["q1"] == next(iter(before.values())), asked
+            assert found.get("q2") == value, asked
+
+
+@needs_cases
+def test_what_the_order_of_equal_scores_changes_is_told():
+    """The relevant document of each query shares its score with others; see the README there."""
+    files = field("advice/q.txt"), field("advice/r.txt")
+    (found,) = Warehouse.score(*files, "RR@10", tie_ranges=True).ranges
+    assert (found.metric, found.low, found.high) == ("RR@10", approx(0.0663), approx(0.1513))
+    code, _, err = command("score", *files, "RR@10", "-f", "csv")
+    assert (code, "RR@10 0.0663\N{EN DASH}0.1513" in err) == (0, True)
+
+
+def approx(value: float) -> object:
+    return pytest.approx(value, abs=5e-5)
+
+
+def _by_hand(order: tuple[str, ...], grades: dict[str, int]) -> dict[str, float]:
+    """Return metrics of one ranked list, in plain Python."""
+    gains = [max(grades.get(doc, 0), 0) for doc in order]
+    relevant = [gain >= 1 for gain in gains]
+    ranks = [rank for rank, is_rel in enumerate(relevant, 1) if is_rel]
+    every = sum(grade >= 1 for grade in grades.values())
+    ideal = sorted((max(grade, 0) for grade in grades.values()), reverse=True)
+
+    def dcg(values: list[int]) -> float:
+        return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(values[:3], 1))
+
+    return {
+        "RR": 1 / ranks[0] if ranks else 0.0,
+        "P@3": sum(relevant[:3]) / 3,
+        "R@3": sum(relevant[:3]) / every,
+        "AP": sum(number / rank for number, rank in enumerate(ranks, 1)) / every,
+        "nDCG@3": dcg(gains) / dcg(ideal),
+    }
+
+
+@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@given(
+    st.lists(st.sampled_from([1.0, 2.0]), min_size=5, max_size=5),
+    st.lists(st.sampled_from([None, -1, 0, 1, 2]), min_size=5, max_size=5),
+)
+def test_the_range_over_orders_is_that_of_all_permutations(scores, grades):
+    scored = dict(zip("abcde", scores, strict=True))
+    judged = {doc: grade for doc, grade in zip("abcde", grades, strict=True) if grade is not None}
+    judged["missed"] = 1
+    orders = [
+        _by_hand(order, judged)
+        for order in itertools.permutations(scored)
+        if all(scored[a] >= scored[b] for a, b in itertools.pairwise(order))
+    ]
+    found = Warehouse.score({"q": judged}, {"q": scored}, "RR P@3 R@3 AP nDCG@3", tie_ranges=True)
+    ranges = {one.metric: (one.low, one.high) for one in found.ranges}
+    for metric, value in found.means().items():
+        values = [each[metric] for each in orders]
+        expected = min(values), max(values)
+        assert ranges.get(metric, (value, value)) == pytest.approx(expected)

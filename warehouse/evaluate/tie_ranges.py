@@ -1,0 +1,82 @@
+"""Between which values the order of documents with equal scores moves a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse.evaluate import engine
+from warehouse.evaluate.files import make_pending
+from warehouse.evaluate.plan import Plan, plan
+from warehouse.metrics.aggregates import NO_RELEVANT
+from warehouse.metrics.notation import Metric
+from warehouse.sql_text import relations
+from warehouse.sql_text.templates import render
+
+# Ways of putting the values of queries together in which a higher value never lowers the whole.
+_RISING = frozenset({"mean", "median", "geometric_mean", "min", "max", "sum"})
+# Metrics that may fall where a relevant document moves up: the user reads on by what was gained so far,
+# or a cutoff decides which documents are compared, or unjudged documents count.
+_NOT_MONOTONE = frozenset(
+    {"AUC", "BPM", "IFT", "INSQ", "INST", "LAG", "PartialAUC", "TBG", "Utility", "YAAP", "infAP"}
+)
+
+
+@dataclass(frozen=True)
+class TieRange:
+    """The lowest and the highest value of a metric over all orders of documents with equal scores."""
+
+    run_id: int
+    metric: str
+    low: float
+    high: float
+
+
+def has_range(metric: Metric, work: Plan) -> bool:
+    """Whether the lowest and highest values are those with the relevant documents last and first."""
+    return (
+        NO_RELEVANT in metric.params
+        and metric.params.get("gains") is None
+        and metric.params.get("ties", "rank") == "rank"
+        and metric.direction != "none"
+        and metric.aggregate in _RISING
+        and metric.name not in _NOT_MONOTONE
+        and not work.read[str(metric)].needs
+    )
+
+
+def of_scope(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[TieRange]:
+    """Yield the ranges of the runs in scope whose values depend on such an order.
+
+    The hits, what is pending and the values in scope are others afterwards.
+    """
+    metrics = [metric for metric in work.queries if has_range(metric, work)]
+    if not metrics or not _any_tie(con):
+        return
+    asked = plan(metrics, work.protocol)
+    oriented, _ = asked.relation_sql(relations.get("oriented"), {})
+    con.execute("create or replace temp table given_hit as from scope_hit")
+    con.execute("truncate pending")
+    make_pending(con, asked)
+    found: dict[tuple[int, int], list[float]] = {}
+    for relevant_first in (False, True):
+        words = {"oriented": f"(\n{oriented}\n)", "relevant_first": relevant_first}
+        con.execute(render("statements/tie_order", **words))
+        con.execute("truncate query_score; truncate score")
+        engine.compute(con, asked)
+        for run_id, number, value in con.execute(
+            "select run_id, metric_number, value from score join pending using (evaluation_id) "
+            "where value is not null order by all"
+        ).fetchall():
+            found.setdefault((run_id, number), []).append(value)
+    for (run_id, number), values in found.items():
+        if len(values) > 1 and min(values) < max(values):
+            yield TieRange(run_id, str(metrics[number]), min(values), max(values))
+
+
+def _any_tie(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether any list may have documents with equal scores, by the walk down the lists."""
+    ((found,),) = con.execute("select count(*) > 0 from list_step where step <> 'rank'").fetchall()
+    return bool(found)
