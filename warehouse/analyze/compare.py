@@ -378,6 +378,7 @@ def compare(
         )
         for number, interval in intervals.items():
             rows[number]["low"], rows[number]["high"] = interval
+    _bound(rows, found, how)
     adjust(con, rows, how)
     if how.power or how.rope is not None:
         _put_tested(con, rows)
@@ -407,6 +408,25 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
             "wins": row["below" if is_worse else "above"],
             "losses": row["above" if is_worse else "below"],
         }
+
+
+def _bound(rows: list[dict[str, Any]], found: Gathered, how: How) -> None:
+    """Claim no more than the queries of each pair can give, which `least_p` says.
+
+    It is that of all choices of signs (`least_p` in functions.sql), in Tukey's test that of all
+    exchanges of the runs' values on each query. Tests that suppose normal differences have no least p,
+    but only where these have a spread. No bootstrap interval is given where no p could be below alpha.
+    """
+    for row in rows:
+        if how.interval != "t" and (not row["deviation"] or row["least_p"] >= how.alpha):
+            row["low"] = row["high"] = None
+        if how.test in significance.OVER_ALL_PAIRS:
+            queries, _ = found.whole[row["metric_number"]]
+            row["least_p"] = float(math.factorial(len(found.runs))) ** min(0, 1 - queries)
+        if how.test in significance.OF_NORMAL and row["p"]:
+            row["least_p"] = 0.0 if row["statistic"] is not None else row["least_p"]
+        if row["p"] is not None:
+            row["p"] = max(row["p"], row["least_p"])
 
 
 def standardise(con: duckdb.DuckDBPyConnection, found: Gathered, scale: str) -> None:
@@ -496,11 +516,13 @@ def _test_by_variance(
         p_of_runs = _p_of_runs(first)
         for one, p in zip(some, ps, strict=True):
             half = bound * one["standard_error"]
+            difference, is_fixed = one["difference"], not half  # the error is 0
             rows[one["hypothesis"]] |= {
-                "difference": one["difference"], "low": one["difference"] - half,
-                "high": one["difference"] + half, "effect_size": one["effect_size"],
-                "statistic": one["studentised_range"], "leaning": one["difference"],
-                "p": p, "variance": one | {"p_of_runs": p_of_runs},
+                "difference": difference, "low": None if is_fixed else difference - half,
+                "high": None if is_fixed else difference + half,
+                "effect_size": one["effect_size"], "statistic": one["studentised_range"],
+                "leaning": difference, "p": 0.0 if is_fixed and difference else p,
+                "variance": one | {"p_of_runs": p_of_runs},
             }  # fmt: skip
 
 

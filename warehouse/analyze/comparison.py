@@ -366,32 +366,33 @@ def _caption(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> st
     return f"{queries}; {how}, {corrected}, alpha {how.alpha:g}; {how.interval_in_words}"
 
 
-def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
-    """Say where no p could be below alpha, whatever the differences, as the queries are too few.
-
-    With n queries that differ, the least p of the sign test and of all choices of signs is 2 to the
-    power of 1 - n, and that of B random choices 1 / (1 + B).
-    """
+def _unresolved(rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
+    """Say which differences cannot be significant, as their queries, or the resamples, are too few."""
     families: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
     for row in rows:
-        chance = row.get("chance")
-        if chance is not None and not chance.is_exact:
-            least = 1 / (1 + chance.permutations), "resamples"
-        elif chance is not None or how.test == "sign":
-            least = min(1.0, 2.0 ** (1 - row["wins"] - row["losses"])), "queries"
-        else:
+        if row["p"] is None:
             continue
+        chance = row.get("chance")
+        drawn = 0.0 if chance is None or chance.is_exact else 1 / (1 + chance.permutations)
+        least = max((row["least_p"], "queries"), (drawn, "resamples"))
         families["" if how.family == "all" else row["metric"]].append(least)
     told = []
     for metric, attainable in families.items():
         p, which = min(attainable)
         times = len(attainable) if how.corrected_by in ("holm", "bonferroni") else 1
+        corrected = "" if times == 1 else " after the correction"
+        of = metric or "all metrics"
         if times * p >= how.alpha:
-            corrected = "" if times == 1 else " after the correction"
             told.append(
-                f"{metric or 'all metrics'}: cannot be resolved with these {which}: no p can be below "
+                f"{of}: cannot be resolved with these {which}: no p can be below "
                 f"{significance.probability(min(1.0, times * p))}{corrected}, and alpha is {how.alpha:g}"
             )
+    without = sum(row["low"] is None and row["queries"] > 0 for row in rows)
+    if without:
+        told.append(
+            f"no interval for {without} of {counted(len(rows), 'pair')}: cannot be resolved with these "
+            "queries, as too few differ, or all differ by as much"
+        )
     return told
 
 
@@ -423,7 +424,7 @@ def _notes(
     if exact:
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
         notes.append(f"{of} exact: every choice of signs was tried")
-    notes += _unresolved(found, rows, how)
+    notes += _unresolved(rows, how)
     if how.test in ("wilcoxon", "sign") and max(row["queries"] for row in rows) >= _MANY:
         notes.append(
             f"{significance.TESTS[how.test]} is about the median: with so many queries it finds "
@@ -436,8 +437,8 @@ def _notes(
     undefined = len(rows) - tested
     if undefined:
         why = (
-            "no query differs, or fewer than two queries have values of both; the correction leaves "
-            "them out"
+            "cannot be resolved with these queries, as none differs, or fewer than two have values of "
+            "both; the correction leaves them out"
         )
         if how.test in significance.OVER_ALL_PAIRS:
             why = "no query has values of all runs"
