@@ -177,6 +177,54 @@ def test_neither_direction_is_better(four: Warehouse) -> None:
     assert any("neither higher nor lower is better" in note for note in found.notes)
 
 
+def test_what_is_no_mean_is_compared_as_it_is_shown(four: Warehouse) -> None:
+    """RR is 1, 1, 1, 1 of old and 1/2, 1/2, 1, 1/2 of new.
+
+    Its geometric mean is AP's here: 1, and (1/2)^(3/4). The logarithms differ by -ln 2 three times and
+    once by 0, as the values do by -1/2 and 0: t is -3 for both. NumRet is 4, and 2 + 2 + 1 + 2 = 7: the
+    differences 1, 1, 0, 1 have the mean 3/4 and the deviation 1/2, t is 3, and the interval is 4 times
+    that of their mean, 3/4 -+ 3.182446 * (1/2) / 2. The median is 1, and 1/2. Of
+    the catalogue of 10, old shows a alone, new x1 too.
+    """
+    metrics = "GMAP NumRet RR(aggregate=median) Coverage(catalogue=10)@2"
+    found = four.compare("tiny", ["old", "new"], metrics)
+    rows = {row["metric"]: row for row in pairs(found)}
+    shown = {name: (row["value"], row["base_value"]) for name, row in rows.items()}
+    for name, row in rows.items():
+        assert row["difference"] == pytest.approx(shown[name][0] - shown[name][1]), name
+    assert [rows[name]["difference"] for name in metrics.split()] == pytest.approx(
+        [0.5**0.75 - 1, 3, -1 / 2, 1 / 10]
+    )
+    assert [rows[name]["statistic"] for name in metrics.split()[:2]] == pytest.approx([-3, 3])
+    assert [rows[name]["p"] for name in metrics.split()] == [
+        pytest.approx(0.0577, abs=5e-5), pytest.approx(0.0577, abs=5e-5), None, None,
+    ]  # fmt: skip
+    ends = [(row["low"], row["high"]) for row in rows.values()]
+    assert ends[0] == ends[2] == ends[3] == (None, None)
+    assert ends[1] == pytest.approx((3 - 3.182446, 3 + 3.182446), abs=1e-5)
+    assert any(
+        "RR(aggregate=median), Coverage(catalogue=10)@2: no mean over the queries" in note
+        for note in found.notes
+    )
+    assert not any("cannot be resolved" in note or "undefined" in note for note in found.notes)
+    with expect_refusal("ties: RR(aggregate=median) … median"):
+        four.leaderboard("tiny", metrics="RR(aggregate=median)", ties=True)
+
+
+def test_values_over_other_queries_have_the_number_beside_them(four: Warehouse) -> None:
+    """Under trec_eval_9 the queries that a run answers count; which pairs were tested is said."""
+    four.ingest_run("tiny", ranks(1, 1), name="two")
+    how = ("-d", "tiny", "-m", "RR", "--db", str(four.path), "--only", "values")
+    columns = ("--columns", "run,RR,queries", "--protocol", "trec_eval_9")
+    _, out, told = command("compare", *how, *columns)
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[2:] == [["old", "1.0000*", "4"], ["new", "0.6250", "4"], ["two", "1.0000*", "2"]]
+    assert "all pairs of runs were tested" in told
+    _, out, told = command("compare", "--base", "old", *how)
+    assert "only pairs with old were tested" in told
+    assert "queries of RR" not in out
+
+
 # --------------------------------------------------------------------------- peers
 
 
@@ -909,13 +957,15 @@ def test_columns_names_and_percent(four: Warehouse) -> None:
 
 @pytest.mark.slow
 def test_marks_in_each_format(four: Warehouse, tmp_path: Path) -> None:
+    """All pairs are tested: `old` is above the last run by 0, 0, 1/2, 1/2, so that t is sqrt(3), and p
+    at three degrees of freedom 0.18."""
     four.ingest_run("tiny", ranks(1, 1, 1, 2), name="a_b & <c>")
     four.ingest_run("tiny", ranks(1, 1, 2, 2), name="[1] a--b | *c*")
     four.evaluate(metrics="RR")
     wanted = {
-        "latex": (r"\textbf{1.0000}\textsuperscript{a}", r"\underline{0.8750}", r"a\_b \& "),
-        "html": ("<b>1.0000</b><sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
-        "markdown": ("**1.0000**<sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
+        "latex": (r"\textbf{1.0000}\textsuperscript{ad}", r"\underline{0.8750}", r"a\_b \& "),
+        "html": ("<b>1.0000</b><sup>ad</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
+        "markdown": ("**1.0000**<sup>ad</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
     }
     for format, marks in wanted.items():
         out = tmp_path / format

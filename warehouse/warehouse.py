@@ -1385,12 +1385,12 @@ class Warehouse:
         places: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> Result:
-        """Compare runs with a base, on stored values that are joined by query.
+        """Compare runs with each other, or with a base, on stored values that are joined by query.
 
-        The base is the first run, or the `bases`, which need not be among the runs. With
-        `all_pairs`, every run is compared with every other. A single run is compared with all
-        others of the dataset that have values. The runs can be patterns, as in "tas*"; those that
-        fit `run`, `system` and `tag`, as in `leaderboard`, come after them.
+        All pairs of the runs are compared, or those with the `bases`, which need not be among the
+        runs. A run that is named alone is a base, compared with all others of the dataset that have
+        values; `all_pairs` compares those with each other, too. The runs can be patterns, as in
+        "tas*"; those that fit `run`, `system` and `tag`, as in `leaderboard`, come after them.
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
@@ -1413,19 +1413,22 @@ class Warehouse:
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
-        is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
-        over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
-        queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
-        set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior probabilities that
-        the run is worse than the base, differs by at most `rope`, or is better: with a flat prior the
-        difference has Student's t about its mean (Benavoli and others 2017, Time for a change).
+        is_significant`. Of a metric whose value of a run is no mean over the queries, `difference` is
+        that of the values: sums are tested as means are, a geometric mean by logarithms and without
+        an interval, others not at all. With `power`, `detectable` is the smallest difference that a
+        paired t-test over as many queries finds significant in 80 % of cases, and `queries_needed`
+        the number of queries for a difference as large as this one, both before the correction (Sakai
+        2016, Topic set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior
+        probabilities that the run is worse than the base, differs by at most `rope`, or is better: with
+        a flat prior the difference has Student's t about its mean (Benavoli and others 2017, Time for
+        a change).
         `scale` standardises the values of each query over the compared runs first: "z" (distances
         from their mean in standard deviations), "normal" (the share of the normal distribution below
         z; Webber and others 2008) or "uniform" (the share of the runs that are below; Urbano and
         others 2019). Its table `values` has a row for each metric and run: `metric, run, letter,
-        value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
-        best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
-        two tables has those of the columns that are its own.
+        value, place, better_than, judged, if_all_relevant, queries`. With `sort`, a metric, the runs
+        stand best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of
+        the two tables has those of the columns that are its own.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")

@@ -109,6 +109,11 @@ def groups(
     apart: set[frozenset[str]] = set()
     if len(runs) > 1:
         found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
+        if not found.has_test(0):
+            raise UsageError(
+                f"ties: {metric} is no mean over the queries ({found.aggregates[0].replace('_', ' ')}), "
+                "so no differences are tested; sort by another one"
+            )
         pairs = compare.pairs_of(runs, (), all_pairs=True)
         rows = compare.compare(con, found, pairs, how)
         apart = {frozenset((row["base"], row["run"])) for row in rows if row["is_significant"]}

@@ -158,6 +158,7 @@ POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
     "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
     "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
+    "queries": "integer",
 }  # fmt: skip
 
 
@@ -166,25 +167,30 @@ class Compared:
     """Runs beside each other.
 
     `values` has a row for each metric and run: `metric, run, letter, value, place, better_than,
-    judged, if_all_relevant`. `letter` names the run. `better_than` has the letters of the runs that
-    it was tested against and is significantly better than: on the side that the test speaks for,
-    which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for the best.
-    `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
-    `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant, or
-    null if not requested. `labels` has the names that metrics were asked for by. `in_percent` says
-    which values are shown times 100, if any are.
+    judged, if_all_relevant, queries`. `letter` names the run. `better_than` has the letters of the
+    runs that it was tested against and is significantly better than: on the side that the test
+    speaks for, which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for
+    the best. `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
+    `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant,
+    or null if not requested. `queries` is the number of queries that the value is of. `labels` has
+    the names that metrics were asked for by. `in_percent` says which values are shown times 100, if
+    any are. `bases` has the runs that all tested pairs are with, and is empty if all pairs were
+    tested.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
     is_significant`. `difference` is the mean of run minus base over the queries for which both have
-    a value, with its interval from low to high. The difference of a query is rounded to 2^-44 of
-    the metric's greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the
-    mean divided by the standard deviation of the differences (Cohen's d for pairs). wins are
-    queries for which the run is better. `left_out` counts the queries that are undefined or missing
-    for one of the two. On request there are also `detectable`, the smallest difference that a paired
-    t-test over as many queries finds significant in 80 % of cases, and `queries_needed`, how many
-    queries a difference as large as this one needs for that; and `p_worse, p_equal, p_better`, the
-    posterior probabilities that the run is worse than the base, practically equal, or better.
+    a value, with its interval from low to high. Of a metric whose value of a run is no mean over
+    the queries, it is the difference of the values: a sum is tested as a mean is, and queries
+    without a value add 0; a geometric mean has no interval, and is tested by logarithms; others
+    have neither. The difference of a query is rounded to 2^-44 of the metric's greatest value, so
+    that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the mean divided by the standard
+    deviation of the differences (Cohen's d for pairs). wins are queries for which the run is
+    better. `left_out` counts the queries that are undefined or missing for one of the two. On
+    request there are also `detectable`, the smallest difference that a paired t-test over as many
+    queries finds significant in 80 % of cases, and `queries_needed`, how many queries a difference
+    as large as this one needs for that; and `p_worse, p_equal, p_better`, the posterior
+    probabilities that the run is worse than the base, practically equal, or better.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -201,6 +207,14 @@ class Compared:
     in_percent: str = ""
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    bases: tuple[str, ...] = ()
+
+    @property
+    def tested_in_words(self) -> str:
+        """Say which pairs were tested, as the letters are of no others."""
+        if not self.bases:
+            return "all pairs of runs were tested"
+        return f"only pairs with {listing(self.bases, 4)} were tested"
 
 
 @dataclass
@@ -216,10 +230,19 @@ class Gathered:
     run_ids: dict[str, int] = field(default_factory=dict)
     qrels_id: int = 0
     scores: dict[tuple[int, int], float | None] = field(default_factory=dict)
+    queries: dict[tuple[int, int], int] = field(default_factory=dict)
     aggregates: dict[int, str] = field(default_factory=dict)
     directions: dict[int, str] = field(default_factory=dict)
     silent: dict[str, tuple[int, int]] = field(default_factory=dict)
     whole: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def has_test(self, metric: int) -> bool:
+        """Whether a test over the queries is one of the metric's value of a run."""
+        return self.aggregates[metric] in ("mean", "sum", "geometric_mean")
+
+    def has_interval(self, metric: int) -> bool:
+        """Whether the mean over the queries is the metric's value of a run, or a multiple of it."""
+        return self.aggregates[metric] in ("mean", "sum")
 
     def better(self, metric: int) -> int:
         """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 for neither."""
@@ -312,6 +335,7 @@ def gather(
             continue
         found.run_ids[run], found.qrels_id = row["run_id"], row["qrels_id"]
         found.scores[metric, row["run_number"]] = row["value"]
+        found.queries[metric, row["run_number"]] = row["num_queries"]
         found.aggregates[metric], found.directions[metric] = row["aggregate"], row["direction"]
         if row["num_silent"] and protocol.queries == "judged":
             found.silent[run] = row["num_silent"], row["num_judged"]
@@ -328,10 +352,8 @@ def gather(
     rows = con.execute(
         render("analyses/compared_counts", compared=resampling.COMPARED, num_runs=len(runs))
     ).fetchall()
-    found.whole = {metric: (whole, listed) for metric, whole, listed in rows}
-    for number, name in enumerate(found.metrics):
-        if number not in found.whole:
-            raise UsageError(f"{name}: has no values by query, so there is nothing to pair")
+    found.whole = dict.fromkeys(range(len(found.metrics)), (0, 0))
+    found.whole |= {metric: (whole, listed) for metric, whole, listed in rows}
     return found
 
 
@@ -378,6 +400,8 @@ def compare(
         )
         for number, interval in intervals.items():
             rows[number]["low"], rows[number]["high"] = interval
+    for row in rows:
+        _as_shown(row, found)
     _bound(rows, found, how)
     adjust(con, rows, how)
     if how.power or how.rope is not None:
@@ -408,6 +432,22 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
             "wins": row["below" if is_worse else "above"],
             "losses": row["above" if is_worse else "below"],
         }
+
+
+def _as_shown(row: dict[str, Any], found: Gathered) -> None:
+    """Put the difference of the values themselves into a row, unless they are means or sums.
+
+    Of the rest, only a geometric mean has a test: that of the mean of the logarithms.
+    """
+    metric = row["metric_number"]
+    if found.has_interval(metric):
+        return
+    shown = (row["value"], row["base_value"])
+    row |= dict.fromkeys(("low", "high", "effect_size", "deviation"))
+    row["difference"] = None if None in shown else row["value"] - row["base_value"]
+    if not found.has_test(metric):
+        row |= dict.fromkeys(("statistic", "p", "leaning"))
+        row.pop("chance", None)
 
 
 def _bound(rows: list[dict[str, Any]], found: Gathered, how: How) -> None:

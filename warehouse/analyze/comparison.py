@@ -126,6 +126,8 @@ def compare(
             _check_known(names, known)
         if judged_only:
             what_if.put_judged_only(con, known, rules, asked)
+        # a run that is named alone is held against the others
+        all_pairs = all_pairs or not (against or len(named) == 1)
         bases_ = against or chosen[:1]
         if sort is not None:
             chosen = _best_first(con, name, chosen, names, sort, rules)
@@ -154,6 +156,7 @@ def compare(
         made,
         notes=(*made.notes, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
+        bases=() if len(pairs) == math.comb(len(chosen), 2) else tuple(bases_),
     )
 
 
@@ -267,6 +270,7 @@ def compared(
             "better_than": better_than.get((name, run), []),
             "judged": judged.get((name, run)),
             "if_all_relevant": if_all_relevant.get((name, run)),
+            "queries": found.queries.get((number, run_number)),
         }
         for number, name in enumerate(found.metrics)
         for run_number, run in enumerate(found.runs)
@@ -366,7 +370,7 @@ def _caption(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> st
     return f"{queries}; {how}, {corrected}, alpha {how.alpha:g}; {how.interval_in_words}"
 
 
-def _unresolved(rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
+def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
     """Say which differences cannot be significant, as their queries, or the resamples, are too few."""
     families: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
     for row in rows:
@@ -387,7 +391,10 @@ def _unresolved(rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
                 f"{of}: cannot be resolved with these {which}: no p can be below "
                 f"{significance.probability(min(1.0, times * p))}{corrected}, and alpha is {how.alpha:g}"
             )
-    without = sum(row["low"] is None and row["queries"] > 0 for row in rows)
+    without = sum(
+        row["low"] is None and row["queries"] > 0 and found.has_interval(row["metric_number"])
+        for row in rows
+    )
     if without:
         told.append(
             f"no interval for {without} of {counted(len(rows), 'pair')}: cannot be resolved with these "
@@ -409,7 +416,6 @@ def _notes(
     found: Gathered, rows: Sequence[Mapping[str, Any]], how: How, *, judged_only: bool
 ) -> list[str]:
     """Return the notes that no column holds."""
-    tested = sum(row["p"] is not None for row in rows)
     notes = [_caption(found, rows, how)]
     if how.scale is not None:
         notes.append(f"values are standardised ({how.scale}): {SCALES[how.scale]}")
@@ -424,7 +430,7 @@ def _notes(
     if exact:
         of = "p is" if exact == len(rows) else f"{exact} of {len(rows)} p are"
         notes.append(f"{of} exact: every choice of signs was tried")
-    notes += _unresolved(rows, how)
+    notes += _unresolved(found, rows, how)
     if how.test in ("wilcoxon", "sign") and max(row["queries"] for row in rows) >= _MANY:
         notes.append(
             f"{significance.TESTS[how.test]} is about the median: with so many queries it finds "
@@ -434,7 +440,7 @@ def _notes(
         notes.append(how.power_in_words)
     if how.rope is not None:
         notes.append(how.rope_in_words)
-    undefined = len(rows) - tested
+    undefined = sum(row["p"] is None and found.has_test(row["metric_number"]) for row in rows)
     if undefined:
         why = (
             "cannot be resolved with these queries, as none differs, or fewer than two have values of "
@@ -459,11 +465,19 @@ def _notes(
     if len(left_out) > _TOLD:
         left_out = [f"{len(left_out)} pairs have queries left out: see left_out (-f csv)"]
     notes += left_out
-    others = [found.metrics[n] for n, aggregate in found.aggregates.items() if aggregate != "mean"]
-    if others:
+    logged = [
+        name for n, name in enumerate(found.metrics) if found.has_test(n) > found.has_interval(n)
+    ]
+    if logged:
         notes.append(
-            f"{listing(others)}: no mean over the queries; differences and tests are of the queries' "
-            "own values"
+            f"{listing(logged)}: geometric mean; differences are those of the values, without an "
+            "interval, and the test is of the logarithms of the queries' values"
+        )
+    untested = [name for n, name in enumerate(found.metrics) if not found.has_test(n)]
+    if untested:
+        notes.append(
+            f"{listing(untested)}: no mean over the queries; differences are those of the values, "
+            "without test and interval"
         )
     neither = [name for n, name in enumerate(found.metrics) if not found.better(n)]
     if neither:
