@@ -196,12 +196,16 @@ that sorts as the ids do, or text if there are very many |
         ).fetchall()
         kind = qrels_kind(self._con, qrels_id)
         rows = stored_qrels(qrels_id, kind)
-        lists = "(select query_id from ranking semi join scope_run using (run_id))"
+        self.answers()
+        lists = (
+            "(select query_id from ranking semi join scope_run using (run_id) "
+            "union all select query_id from scope_assignment "
+            "union all select query_id from scope_citation)"
+        )
         self._query_keys(rows, lists, num_queries)
         self.qrels(kind, rows)
         self.whole_qrels(rows)
         self.attributes(dataset)
-        self.answers()
         found = current_training(self._con, dataset)
         self._training(
             f"(select * from example where training_id = {literal(found[0])})" if found else None
@@ -226,9 +230,9 @@ that sorts as the ids do, or text if there are very many |
         """Put the current attributes of a dataset's documents and queries in scope."""
         self._con.execute(render("scope/attributes", dataset=dataset))
 
-    def answers(self) -> None:
-        """Put what judges say of the answers of the runs in scope in scope."""
-        self._con.execute(render("scope/answers"))
+    def answers(self, *, of_part: bool = False) -> None:
+        """Put what judges say of the answers of the runs in scope in scope, or of those to a part."""
+        self._con.execute(render("scope/answers", of_part=of_part))
 
     def read_qrels(
         self, read: readers.Staged, rows: str, num_rows: int | None = None, *, more: bool = False

@@ -236,6 +236,7 @@ class _Evaluation:
                     scope.document_part(part)
                 else:
                     scope.rankings(of_part=True)
+                    scope.answers(of_part=True)
                     scope.hits(protocol, qrels_id, of_part=True)
                     if "predictions" in work.needs:
                         scope.predictions(runs, of_part=True)
