@@ -13,7 +13,7 @@ import duckdb
 
 from warehouse.analyze import ranked_lists, resampling, significance, stored_metrics
 from warehouse.analyze.resampling import Chance, Resampling
-from warehouse.errors import UsageError, check_at_least, check_word, listing
+from warehouse.errors import UsageError, check_at_least, check_word, counted, listing
 from warehouse.metrics.notation import known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -221,7 +221,9 @@ class Compared:
 class Gathered:
     """The values to compare, which are in the tables `compared_score` and `compared`.
 
-    `silent` has, by run, for how many of how many judged queries it has no document, if these count.
+    `trained` has the runs that were trained on queries which they leave out: nothing is compared on
+    these `left_out` queries. `silent` has, by run, for how many of how many judged queries it has no
+    document, if these count.
     `whole` has, by the metric's number, for how many of how many queries every run has a value.
     """
 
@@ -235,6 +237,8 @@ class Gathered:
     directions: dict[int, str] = field(default_factory=dict)
     silent: dict[str, tuple[int, int]] = field(default_factory=dict)
     whole: dict[int, tuple[int, int]] = field(default_factory=dict)
+    trained: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def has_test(self, metric: int) -> bool:
         """Whether a test over the queries is one of the metric's value of a run."""
@@ -346,15 +350,47 @@ def gather(
             f"{dataset}: no value of {listing(absent, 4)} for {listing(missing, 4)}, or none by the "
             f"same formula, under protocol {protocol.name} yet: {command}"
         )
+    trained = con.execute(
+        "select run_id, query_id from fusion_query join fusion using (run_id) "
+        "where is_left_out and list_contains($ids::integer[], run_id) order by all",
+        {"ids": list(found.run_ids.values())},
+    ).fetchall()
+    found.left_out = tuple(dict.fromkeys(query for _, query in trained))
+    found.trained = tuple(run for run, number in found.run_ids.items() if number in dict(trained))
     sql = render("analyses/compared_queries", scores="temp.main.compared_score")
-    database.keep(con, sql, name="compared")
+    database.keep(con, sql, {"left_out": list(found.left_out)}, name="compared")
     resampling.put_units(con)
     rows = con.execute(
         render("analyses/compared_counts", compared=resampling.COMPARED, num_runs=len(runs))
     ).fetchall()
     found.whole = dict.fromkeys(range(len(found.metrics)), (0, 0))
     found.whole |= {metric: (whole, listed) for metric, whole, listed in rows}
+    if found.left_out:
+        _hold_out(con, found)
     return found
+
+
+def _hold_out(con: duckdb.DuckDBPyConnection, found: Gathered) -> None:
+    """Replace the values of runs by those over the queries that no run was trained on.
+
+    Raises UsageError for a metric that is not put together from the values of queries alone.
+    """
+    for number, name in enumerate(found.metrics):
+        if not found.has_test(number):
+            raise UsageError(
+                f"{name}: has no value over the held-out queries alone, and {listing(found.trained)} "
+                f"left out {counted(len(found.left_out), 'training query')}; compare another metric"
+            )
+    rows = con.execute(
+        "select metric_number, run_number, mean_of(value, query_number), count(value) "
+        f"from {resampling.COMPARED} group by all"
+    ).fetchall()
+    for metric, run, value, queries in rows:
+        is_logged = value is not None and found.aggregates[metric] == "geometric_mean"
+        found.scores[metric, run] = math.exp(value) if is_logged else value
+        found.queries[metric, run] = queries
+    for run in found.trained:
+        found.silent.pop(run, None)
 
 
 def compare(

@@ -417,6 +417,11 @@ def _notes(
 ) -> list[str]:
     """Return the notes that no column holds."""
     notes = [_caption(found, rows, how)]
+    if found.left_out:
+        notes.append(
+            "values and differences are over the held-out queries, without the "
+            f"{counted(len(found.left_out), 'training query')} that {listing(found.trained)} left out"
+        )
     if how.scale is not None:
         notes.append(f"values are standardised ({how.scale}): {SCALES[how.scale]}")
     if judged_only:
