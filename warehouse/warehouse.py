@@ -15,7 +15,7 @@ from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metric, Metrics
+from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.report import replica, shared_lake
 from warehouse.report.result import Result
 from warehouse.store import database
@@ -1239,6 +1239,8 @@ class Warehouse:
 
         A metric that is not stored is computed.
 
+        After the run come the query and the metric, or the metric and the query, as in the command.
+
         Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
         texts of documents. A document's part is the value of the list cut after it, minus that of
         the list cut before it; the parts add up to the value. `metric` is by default the first that
@@ -1253,10 +1255,19 @@ class Warehouse:
         >>> _ = wh.evaluate(metrics="AP")
         >>> [(row.doc_id, row.part) for row in wh.explain("tiny", "first", "q")]
         [('a', 0.5), ('b', 0.0), ('c', 0.33333333333333326)]
+        >>> wh.explain("tiny", "first", "AP", "q").value
+        0.8333333333333333
         """
         from warehouse.analyze import explain
         from warehouse.report import presentation
 
+        if (
+            isinstance(query, str)
+            and isinstance(metric, str)
+            and known_metric(query) is not None
+            and known_metric(metric) is None
+        ):
+            query, metric = metric, query
         with self.file.read() as con:
             found = explain.explain(
                 con, dataset, _given("run", run), _given("query", query), metric,
