@@ -208,12 +208,14 @@ create temp macro tau_ap(above_in_both, above) as
         count(*) filter (where above > 0)
     ) - 1;
 
--- Student's t: a difference by its standard error, infinite if nothing deviates, null if nothing differs.
-create temp macro student_t(difference, error) as
-    case
-        when error = 0 and difference <> 0 then sign(difference) * 'infinity'::double
-        else ratio(difference, error)
-    end;
+-- Pearson's correlation, summed in the order of `place`; null where it is not defined, as nothing deviates.
+create temp macro correlation(x, y, place) as
+    nullif(corr(x, y order by place), 'nan'::double);
+
+-- The least p that queries can give, of which so many differ: that of all choices of signs, of which two are as extreme
+-- as the one where every difference has the same sign. No p, interval or verdict may claim more than that.
+create temp macro least_p(differing) as
+    least(1, pow(2, 1 - differing));
 
 -- ln(1 + x), also where x is so small that 1 + x is 1.
 create temp macro log_of_one_plus(x) as
@@ -248,6 +250,14 @@ create temp macro t_two_sided(t, degrees) as
         when degrees > 0 and abs(t) < 1e100
             then t_density(t, degrees) * t_mass_beyond(abs(t), degrees) / t_mass_beyond(0, degrees)
         when degrees > 0 and t is not null then 0
+    end;
+
+-- The two-sided p of the paired t-test of a mean difference. Differences that are all the same have no t: theirs is the
+-- least p that so many queries can give. It is null if nothing differs.
+create temp macro paired_p(difference, deviation, queries) as
+    case
+        when deviation = 0 and difference <> 0 then least_p(queries)
+        else t_two_sided(ratio(difference * sqrt(queries), deviation), queries - 1)
     end;
 
 -- The mass of Student's t below a value; null without degrees of freedom.

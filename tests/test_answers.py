@@ -316,3 +316,43 @@ def test_a_gate_checks_answers_that_were_assessed_again(
     wh.evaluate("tiny")
     (row,) = wh.check(new=True)
     assert (row.run, row.value, row.verdict) == ("silent", 0.5, "regressed")
+
+
+def test_assessed_answers_count_whatever_is_judged(wh: Warehouse) -> None:
+    """As nuggetizer: the mean is over the answers that were assessed, here 1, 1 and 0.
+
+    q12 has no judged document, and no run has a list for q0. The judge did not assess q5.
+    """
+    words = {"q0": "support", "q1": "support", "q12": "not_support"}
+    rows = [
+        {
+            "query_id": query,
+            "nugget_id": "n",
+            "importance": "vital",
+            "run": "one",
+            "assignment": word,
+        }
+        for query, word in words.items()
+    ]
+    cited = [row | {"sentence": 1, "doc_id": "d", "support": row["assignment"]} for row in rows]
+    wh.ingest_nuggets("tiny", rows)
+    wh.ingest_assignments("tiny", rows)
+    wh.ingest_citations("tiny", cited)
+    metrics = "NuggetScore NuggetScore(aggregate=pooled) CitationPrecision P@1"
+    for protocol in ("default", "trec_eval_9"):
+        wh.evaluate("tiny", metrics=metrics, protocol=protocol)
+        values = wh.query(
+            "select metric, value, num_queries from run_scores "
+            f"where run = 'one' and protocol = '{protocol}' and metric <> 'P@1'"
+        ).fetchall()
+        assert sorted(values) == [
+            (name, pytest.approx(2 / 3), 3) for name in sorted(metrics.split()[:3])
+        ]
+        found = wh.explain("tiny", "one", "q12", "NuggetScore", protocol=protocol)
+        assert (found.value, found.recomputed, found.counted) == (0.0, 0.0, 3)
+        assert found.left_out == {"undefined": (10, ("q10", "q11", "q2", "q3", "q4"))}
+        found = wh.explain("tiny", "one", "q1", "P@1", protocol=protocol)
+        silent = {"without documents": (1, ("q0",))} if protocol == "trec_eval_9" else {}
+        assert (found.counted, found.left_out) == (11 if silent else 12, silent)
+    assert any("left out: 1 as without documents (q0)" in note for note in found.notes)
+    assert wh.verify().is_good

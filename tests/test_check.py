@@ -284,10 +284,16 @@ def test_a_drop_of_just_the_limit_is_good(wh: Warehouse) -> None:
 
 @pytest.mark.slow
 def test_differences_that_are_all_the_same(wh: Warehouse) -> None:
-    """Without any deviation t is infinite and p is 0; where nothing differs both are undefined."""
+    """Without any deviation there is no t, and p is that of all choices of four signs, 2 of 2^4; where
+    nothing differs, both are undefined. An alpha that no p can be below is no test."""
     load(wh, one=ranks(1, 1, 1, 1), two=ranks(2, 2, 2, 2), three=ranks(2, 2, 2, 2))
-    (one,) = wh.check("tiny", "RR", run="two", alpha=0.001).comparisons
-    assert (one.t, one.p, one.verdict) == (-math.inf, 0.0, "regressed")
+    (one,) = wh.check("tiny", "RR", run="two", alpha=0.2).comparisons
+    assert (one.t, one.p, one.verdict) == (None, 1 / 8, "regressed")
+    with expect_refusal("RR … two … one … cannot be resolved with these queries … 0.125 … 0.05"):
+        wh.check("tiny", "RR", run="two", alpha=0.05)
+    # a drop that is too large needs no test, and a better run cannot have regressed
+    assert not wh.check("tiny", "RR", run="two", alpha=0.05, max_drop=0.4).is_good
+    assert wh.check("tiny", "RR", run="one", against="two", alpha=0.05).is_good
     (one,) = wh.check("tiny", "RR", against="two", alpha=0.99).comparisons
     assert (one.t, one.p, one.ties, one.verdict) == (None, None, 4, "good")
 

@@ -177,6 +177,54 @@ def test_neither_direction_is_better(four: Warehouse) -> None:
     assert any("neither higher nor lower is better" in note for note in found.notes)
 
 
+def test_what_is_no_mean_is_compared_as_it_is_shown(four: Warehouse) -> None:
+    """RR is 1, 1, 1, 1 of old and 1/2, 1/2, 1, 1/2 of new.
+
+    Its geometric mean is AP's here: 1, and (1/2)^(3/4). The logarithms differ by -ln 2 three times and
+    once by 0, as the values do by -1/2 and 0: t is -3 for both. NumRet is 4, and 2 + 2 + 1 + 2 = 7: the
+    differences 1, 1, 0, 1 have the mean 3/4 and the deviation 1/2, t is 3, and the interval is 4 times
+    that of their mean, 3/4 -+ 3.182446 * (1/2) / 2. The median is 1, and 1/2. Of
+    the catalogue of 10, old shows a alone, new x1 too.
+    """
+    metrics = "GMAP NumRet RR(aggregate=median) Coverage(catalogue=10)@2"
+    found = four.compare("tiny", ["old", "new"], metrics)
+    rows = {row["metric"]: row for row in pairs(found)}
+    shown = {name: (row["value"], row["base_value"]) for name, row in rows.items()}
+    for name, row in rows.items():
+        assert row["difference"] == pytest.approx(shown[name][0] - shown[name][1]), name
+    assert [rows[name]["difference"] for name in metrics.split()] == pytest.approx(
+        [0.5**0.75 - 1, 3, -1 / 2, 1 / 10]
+    )
+    assert [rows[name]["statistic"] for name in metrics.split()[:2]] == pytest.approx([-3, 3])
+    assert [rows[name]["p"] for name in metrics.split()] == [
+        pytest.approx(0.0577, abs=5e-5), pytest.approx(0.0577, abs=5e-5), None, None,
+    ]  # fmt: skip
+    ends = [(row["low"], row["high"]) for row in rows.values()]
+    assert ends[0] == ends[2] == ends[3] == (None, None)
+    assert ends[1] == pytest.approx((3 - 3.182446, 3 + 3.182446), abs=1e-5)
+    assert any(
+        "RR(aggregate=median), Coverage(catalogue=10)@2: no mean over the queries" in note
+        for note in found.notes
+    )
+    assert not any("cannot be resolved" in note or "undefined" in note for note in found.notes)
+    with expect_refusal("ties: RR(aggregate=median) … median"):
+        four.leaderboard("tiny", metrics="RR(aggregate=median)", ties=True)
+
+
+def test_values_over_other_queries_have_the_number_beside_them(four: Warehouse) -> None:
+    """Under trec_eval_9 the queries that a run answers count; which pairs were tested is said."""
+    four.ingest_run("tiny", ranks(1, 1), name="two")
+    how = ("-d", "tiny", "-m", "RR", "--db", str(four.path), "--only", "values")
+    columns = ("--columns", "run,RR,queries", "--protocol", "trec_eval_9")
+    _, out, told = command("compare", *how, *columns)
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[2:] == [["old", "1.0000*", "4"], ["new", "0.6250", "4"], ["two", "1.0000*", "2"]]
+    assert "all pairs of runs were tested" in told
+    _, out, told = command("compare", "--base", "old", *how)
+    assert "only pairs with old were tested" in told
+    assert "queries of RR" not in out
+
+
 # --------------------------------------------------------------------------- peers
 
 
@@ -248,7 +296,7 @@ def test_with_many_queries_a_test_of_the_median_says_so(tmp_path: Path) -> None:
 def test_the_posterior_is_student_s_t(dl19: Warehouse) -> None:
     """With a flat prior, the posterior is SciPy's t about the mean, as wide as its standard error.
 
-    Two runs without a difference are equal, but of a region without width nothing can be said.
+    Of two runs without a difference, nothing deviates, and nothing can be said.
     """
     for metric, rope in (("nDCG@10", 0.02), ("RR(rel=2)", 0.0), ("AvgRank", 1.0)):
         for row in pairs(dl19.compare("dl19", RUNS, metric, rope=rope)):
@@ -263,8 +311,6 @@ def test_the_posterior_is_student_s_t(dl19: Warehouse) -> None:
             worse, better = posterior.cdf(-rope), posterior.sf(rope)
             assert found == pytest.approx([worse, 1 - worse - better, better], abs=1e-9)
     same = dl19.compare("dl19", ["bm25", "tasb"], "Success@1000", rope=0.1).fetchall()
-    assert same[0][-3:] == (0.0, 1.0, 0.0)
-    same = dl19.compare("dl19", ["bm25", "tasb"], "Success@1000", rope=0).fetchall()
     assert same[0][-3:] == (None, None, None)
 
 
@@ -387,14 +433,39 @@ def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> N
     assert diff.boards.relation.project("place_before, place_after").fetchall() == [(1, 1), (1, 1)]
 
 
-@pytest.mark.parametrize("number", [3, 8, 700])
-def test_a_difference_that_is_the_same_everywhere_does_not_deviate(
+@pytest.mark.parametrize("number", [1, 2, 3, 8, 700])
+def test_a_difference_that_is_the_same_everywhere_is_no_certainty(
     wh: Warehouse, number: int
 ) -> None:
+    """Nothing deviates: there is no t, no d, no interval and no posterior. Of 2^n choices of signs two
+    are as far from 0, and no test goes below them: six queries are needed at alpha 0.05. One is no test.
+    """
     of_tenths(wh, [n % 9 for n in range(number)], [n % 9 + 1 for n in range(number)])
-    (row,) = pairs(wh.compare("tenths", ["one", "other"]))
-    assert row["difference"] == row["low"] == row["high"] == pytest.approx(0.1, abs=1e-13)
-    assert (row["effect_size"], row["statistic"], row["p"]) == (math.inf, math.inf, 0.0)
+    least = 2.0 ** (1 - number)
+    for test in comparing.significance.TESTS:
+        interval = "bca" if test == "bootstrap" else "t"
+        found = wh.compare(
+            "tenths", ["one", "other"], test=test, interval=interval, rope=0.01, resamples=200
+        )
+        (row,) = pairs(found)
+        assert row["difference"] == pytest.approx(0.1, abs=1e-13)
+        assert [row[name] for name in ("low", "high", "effect_size", "p_better")] == [None] * 4
+        if number == 1 and test in ("t", "wilcoxon", "tukey-anova"):
+            assert (row["p"], row["is_significant"]) == (None, None)
+        else:
+            counted = test in ("randomisation", "bootstrap", "tukey")
+            assert row["p"] >= least - 1e-15
+            assert row["is_significant"] is (number >= 8)
+            assert counted or test == "wilcoxon" or row["p"] == pytest.approx(least)
+        assert "cannot be resolved with these queries" in " ".join(found.notes)
+    macro = wh.query("select effect_size from compare('tenths', 'one', 'other', 'P@10')")
+    assert macro.fetchall() == [(None,)]
+    board = wh.leaderboard("tenths", ranks=True, ci=True, resamples=100)
+    first = [(row.rank_low, row.rank_high, row.p_first) for row in board]
+    assert first == ([(1, 1, 1.0), (2, 2, 0.0)] if number >= 8 else [(None, None, None)] * 2)
+    resolved = not any("cannot be resolved with these queries" in note for note in board.notes)
+    assert resolved == (number >= 8)
+    assert [row[list(board.columns).index("P@10 ±")] is None for row in board] == [number == 1] * 2
 
 
 @needs_cases
@@ -460,8 +531,8 @@ def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     (row,) = pairs(found)
     assert (row["queries"], row["left_out"]) == (2, 2)
     assert any("2 queries left out" in note for note in found.notes)
-    # both differ by the same, so that t is undefined and there is nothing to correct
-    assert (row["p"], row["p_adjusted"], row["is_significant"]) == (0.0, 0.0, True)
+    # both differ by the same: no p of two queries is below 1/2, and there is nothing to correct
+    assert (row["p"], row["p_adjusted"], row["is_significant"]) == (0.5, 0.5, False)
     told = wh.compare("tiny", ["one", "two"], "LAG", test="tukey", resamples=100).notes
     assert "LAG: the test is over the queries that all runs have values of, 2 of 4" in told
     wh.ingest_run("tiny", {"q3": {"x": 1.0}}, name="none")
@@ -886,13 +957,15 @@ def test_columns_names_and_percent(four: Warehouse) -> None:
 
 @pytest.mark.slow
 def test_marks_in_each_format(four: Warehouse, tmp_path: Path) -> None:
+    """All pairs are tested: `old` is above the last run by 0, 0, 1/2, 1/2, so that t is sqrt(3), and p
+    at three degrees of freedom 0.18."""
     four.ingest_run("tiny", ranks(1, 1, 1, 2), name="a_b & <c>")
     four.ingest_run("tiny", ranks(1, 1, 2, 2), name="[1] a--b | *c*")
     four.evaluate(metrics="RR")
     wanted = {
-        "latex": (r"\textbf{1.0000}\textsuperscript{a}", r"\underline{0.8750}", r"a\_b \& "),
-        "html": ("<b>1.0000</b><sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
-        "markdown": ("**1.0000**<sup>a</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
+        "latex": (r"\textbf{1.0000}\textsuperscript{ad}", r"\underline{0.8750}", r"a\_b \& "),
+        "html": ("<b>1.0000</b><sup>ad</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
+        "markdown": ("**1.0000**<sup>ad</sup>", "<u>0.8750</u>", "a_b &amp; &lt;c&gt;"),
     }
     for format, marks in wanted.items():
         out = tmp_path / format
@@ -1110,8 +1183,17 @@ def test_boards_that_have_no_intervals(four: Warehouse) -> None:
 
 
 def test_ranks_on_a_board(four: Warehouse) -> None:
-    """By hand: `new` is never above `old`, and equal to it if query 3 is drawn four times."""
-    board = four.leaderboard("tiny", metrics="NumRet RR", sort="RR", ranks=True, ties=True)
+    """By hand: `new` is never above `old`, and equal to it if query 3 is drawn four times.
+
+    They differ on three queries, so that no p can be below 2 of 2^3 choices of signs.
+    """
+    few = four.leaderboard("tiny", metrics="RR", ranks=True)
+    assert [(row.rank_low, row.rank_high, row.p_first) for row in few] == [(None, None, None)] * 2
+    assert any(
+        "from, to, P(first): cannot be resolved with these queries" in note for note in few.notes
+    )
+    words = {"ranks": True, "alpha": 0.3}
+    board = four.leaderboard("tiny", metrics="NumRet RR", sort="RR", ties=True, **words)
     assert board.columns[:7] == [
         "place", "group", "rank_low", "rank_high", "p_first", "run", "system",
     ]  # fmt: skip
@@ -1120,13 +1202,11 @@ def test_ranks_on_a_board(four: Warehouse) -> None:
     assert (new.rank_low, new.rank_high) == (2, 2)
     # in 1 of 256 draws, within four standard errors of 2,000
     assert new.p_first == pytest.approx(1 / 256, abs=0.0056)
-    top = four.leaderboard(
-        "tiny", metrics="RR", ranks=True, top=1, resamples=300, seed=4, alpha=0.1
-    )
+    top = four.leaderboard("tiny", metrics="RR", top=1, resamples=300, seed=4, **words)
     assert [row.p_first for row in top] == [1.0]
-    assert any("90% of 300 resamples of the queries (seed 4)" in note for note in top.notes)
+    assert any("70% of 300 resamples of the queries (seed 4)" in note for note in top.notes)
     # lower is better
-    assert next(iter(four.leaderboard("tiny", metrics="MaxRank", ranks=True))).p_first == 1
+    assert next(iter(four.leaderboard("tiny", metrics="MaxRank", **words))).p_first == 1
 
 
 def test_boards_that_have_no_ranks(four: Warehouse) -> None:

@@ -212,8 +212,8 @@ def test_the_best_row_of_a_document_is_kept(put, tmp_path):
 def test_queries_without_relevant_documents_are_told_and_set():
     """Of 3 users one has an item with 4 stars, and it is first: 1/3, or 1 without the others."""
     files = field("no_relevant/ratings.csv"), field("no_relevant/recs.csv")
-    for given, value in (("", 1 / 3), (", no_relevant=skip", 1), (", no_relevant=1", 1)):
-        found = Warehouse.score(*files, f"HR(rel=4{given})@1")
+    for told, value in (("", 1 / 3), (", no_relevant=skip", 1), (", no_relevant=1", 1)):
+        found = Warehouse.score(*files, f"HR(rel=4{told})@1")
         assert list(found.means().values()) == pytest.approx([value])
         (note,) = found.notes
         assert "2 of 3 queries have no document with a relevance of 4 or more" in note
@@ -221,8 +221,8 @@ def test_queries_without_relevant_documents_are_told_and_set():
     # LightGBM and XGBoost: q1 has its document second, 1/log2(3); q2 counts as 1, or is left out
     files = field("no_relevant/q.txt"), field("no_relevant/r.txt")
     first = 0.63092975
-    for given, value in (("1", (first + 1) / 2), ("0", first / 2), ("skip", first)):
-        found = Warehouse.score(*files, f"nDCG(no_relevant={given})@10").means()
+    for told, value in (("1", (first + 1) / 2), ("0", first / 2), ("skip", first)):
+        found = Warehouse.score(*files, f"nDCG(no_relevant={told})@10").means()
         assert list(found.values()) == pytest.approx([value])
 
 
@@ -238,9 +238,9 @@ def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
         before = {
             m: v for q, m, v in Warehouse.score(qrels, run, name).relation.fetchall() if q == "q1"
         }
-        for given, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
+        for told, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
             asked = metric.replace(
-                ")", f"{', ' if '()' not in metric else ''}no_relevant={given})", 1
+                ")", f"{', ' if '()' not in metric else ''}no_relevant={told})", 1
             )
             rows = Warehouse.score(qrels, run, asked).relation.fetchall()
             found = {query: value for query, _, value in rows}

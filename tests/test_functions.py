@@ -208,14 +208,16 @@ SCALARS: dict[str, Case] = {
         lambda difference, one, other: plain_ratio(difference, math.sqrt(one * other)),
         [(3, 6, 6), (-2, 5, 6), (0, 0, 3)],
     ),
-    "student_t": (
-        "student_t($1, $2)",
-        lambda difference, error: (
-            math.copysign(math.inf, difference)
-            if difference and not error
-            else plain_ratio(difference, error)
+    "least_p": ("least_p($1)", lambda n: min(1, 0.5**n * 2), [(0,), (1,), (2,), (6,), (2000,)]),
+    # with one degree of freedom, p of t is 1 - 2 / pi * atan(t), and t is sqrt(2) * mean / deviation
+    "paired_p": (
+        "paired_p($1, $2, 2)",
+        lambda mean, deviation: (
+            1 - 2 / math.pi * math.atan(math.sqrt(2) * abs(mean) / deviation)
+            if deviation
+            else (0.5 if mean else None)
         ),
-        [(1.0, 0.5), (1.0, 0.0), (-1.0, 0.0), (0.0, 0.0)],
+        [(1.0, 0.5), (-1.0, 0.5), (1.0, 0.0), (-1.0, 0.0), (0.0, 0.0)],
     ),
     "log_of_one_plus": (
         "log_of_one_plus($1)",
@@ -287,7 +289,7 @@ SCALARS: dict[str, Case] = {
 OTHERS = {
     "total", "dcg", "tied_dcg", "mean_of", "from_lowest", "sorted_sum", "common_features", "tau_ap",
     "same_less_swapped", "units_per_one", "refuse", "interpolated_precision", "members_content",
-    "half_line", "t_power",
+    "half_line", "t_power", "correlation",
 }  # fmt: skip
 
 
@@ -571,7 +573,7 @@ def test_what_is_printed_runs_when_pasted(replica: tuple[Warehouse, Path]) -> No
 def test_a_script_makes_what_it_calls_and_nothing_else() -> None:
     script = Warehouse.sql(["AP", "RBP@10"])
     assert script.count("macro ratio(") == script.count("temp table hits_rel_1 as") == 1
-    assert "macro student_t" not in script
+    assert "macro paired_p" not in script
     assert (
         script.index("macro ratio(") < script.index("temp view scope_hit") < script.index("-- AP")
     )

@@ -234,6 +234,19 @@ def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) ->
         (2, False), (2, True),
     ]  # fmt: skip
     assert "they are left out" in left.notes[-1]
+    # compared on r alone: x is first in `one` and `left`, and `two` has no list; over all, left has 1/3
+    found = wh.compare(DATASET, ["left", "one", "two"], "RR NumRet")
+    assert [(r.base, r.run, r.base_value, r.value, r.difference, r.queries) for r in found][:3] == [
+        ("left", "one", 1.0, 1.0, 0.0, 1), ("left", "two", 1.0, 0.0, -1.0, 1),
+        ("one", "two", 1.0, 0.0, -1.0, 1),
+    ]  # fmt: skip
+    assert [row.value for row in found if row.metric == "NumRet"] == [1.0, 0.0, 0.0]
+    assert any(
+        "held-out queries, without the 2 training queries that left" in n for n in found.notes
+    )
+    with expect_refusal("RR(aggregate=median) … left … 2"):
+        wh.compare(DATASET, ["left", "one"], "RR(aggregate=median)")
+    assert not any("held-out" in n for n in wh.compare(DATASET, ["one", "two"], "RR").notes)
     shown = wh.show(DATASET, "left").relation.project("fusion").fetchall()[0][0]
     assert "; trained on 2 queries of qrels v1, left out" in shown
     wh.fuse(DATASET, NAMES, "posfuse", name="one query", train_queries=["q"])

@@ -273,6 +273,25 @@ def test_swap_by_hand() -> None:
 
 
 @pytest.mark.slow
+def test_one_run_and_equal_runs_have_no_correlation() -> None:
+    """Means that do not deviate have no correlation: null, which prints as nothing, and no NaN.
+
+    Of two runs that differ by one on both queries, p is that of two of four choices of signs: 1/2.
+    """
+    for runs in ({"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 2}):
+        rows = [
+            (j, run, str(n), value) for j in (0, 1) for run, value in runs.items() for n in (0, 1)
+        ]
+        for alpha, decided in ((0.4, 0), (0.6, len({*runs.values()}) - 1)):
+            sql = render("analyses/judge_swap", values="judge_value", top=2, alpha=alpha)
+            found = _valued(rows).execute(sql)
+            columns = [column[0] for column in found.description]
+            row = dict(zip(columns, found.fetchone(), strict=True))
+            is_one = len({*runs.values()}) < 2
+            assert row["spearman"] == row["pearson"] == (None if is_one else pytest.approx(1))
+            assert (row["significant"] or 0) == decided
+
+
 def test_swap_as_the_peers_have_it(wh: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = wh.judges_swap("it", metrics="AP", top=3).fetchall()
@@ -338,16 +357,18 @@ def test_correction_by_hand() -> None:
     """Four queries of the model alone: 0, 1, 0, 1; of both it says 1 and 0, and the person 1 and 1.
 
     1/2 + (0 + 1)/2 = 1. The variances: 1/4 over 4 queries, 1/4 over 2: sqrt(1/16 + 1/8) = sqrt(3)/4.
-    Tuned: the person's values do not vary, so the model's have no weight, and no width is left.
+    Tuned: the person's values do not vary, so the model's have no weight, and there is no interval; nor
+    is there one of the person's own mean.
     """
     rows = [(0, "a", str(n), value) for n, value in enumerate((0, 1, 0, 1, 1, 0))]
     rows += [(1, "a", str(n), 1) for n in (4, 5)]
     con = _valued(rows)
-    for tuned, half, weight in ((False, math.sqrt(3) / 4, 1), (True, 0, 0)):
+    half = math.sqrt(3) / 4
+    for tuned, ends, weight in ((False, (1 - half, 1 + half), 1), (True, (None, None), 0)):
         sql = render("analyses/prediction_powered", values="judge_value", tuned=tuned)
         (row,) = con.execute(sql, {"z": 1.0}).fetchall()
         assert row[:3] == ("M", 1, "a")
-        assert row[3:11] == pytest.approx((1, 1 - half, 1 + half, 1 / 2, 1, 1, 1, weight))
+        assert row[3:11] == pytest.approx((1, *ends, 1 / 2, 1, None, None, weight))
         assert row[11:] == (4, 2)
 
 

@@ -353,6 +353,8 @@ def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
         "twice": "q Q0 a 1 2.0 tag\nq Q0 a 2 1.0 tag\n",
         "short": "q Q0 a\n",
         "others": "p Q0 a 1 2.0 tag\n",
+        "empty": "",
+        "blank": "\n\n",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -362,7 +364,8 @@ def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
         (1, "-l qrels run"), (2, "-m P.5,5 qrels run"), (2, "-m ndcg.x qrels run"),
         (2, "qrels missing"), (2, "missing run"), (2, "qrels short"), (2, "short run"),
         (2, "-R other qrels run"), (2, "-T other qrels run"), (4, "qrels twice"),
-        (7, "qrels others"), (255, "-Z missing qrels run"),
+        (7, "qrels others"), (255, "-Z missing qrels run"), (7, "-c qrels others"),
+        (2, "qrels empty"), (2, "-c qrels empty"), (7, "-c qrels blank"),
     ):  # fmt: skip
         given = [
             str(tmp_path / word) if word in {*files, "missing"} else word for word in words.split()
@@ -370,6 +373,14 @@ def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
         found, printed, problem = command("trec-eval", *given)
         assert found == code, (words, problem)
         assert bool(printed) == (code == 0 and words not in ("-m map -n qrels run", "-v"))
+    # trec_eval 10.0 with -c scores judged queries that the results do not have
+    zeros = "num_q                 \tall\t1\nmap                   \tall\t0.0000\n"
+    for code, run, expected in ((0, "others", zeros), (0, "blank", zeros), (2, "empty", "")):
+        given = ("--release", "10", "-c", "-m", "num_q", "-m", "map", "qrels", run)
+        found, printed, _ = command(
+            "trec-eval", *(str(tmp_path / word) if word in files else word for word in given)
+        )
+        assert (found, printed) == (code, expected)
 
 
 # --------------------------------------------------------------------------- ir_measures

@@ -13,6 +13,7 @@ from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import (
     UsageError,
     check_at_least,
+    check_effect,
     check_names,
     check_several,
     check_text,
@@ -22,7 +23,7 @@ from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metric, Metrics
+from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.report import replica, shared_lake
 from warehouse.report.result import Result
 from warehouse.store import database
@@ -1226,10 +1227,10 @@ class Warehouse:
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1}})
+        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "pqrstu"})
         >>> for name, score in (("good", 2.0), ("bad", 0.0)):
         ...     one = {"a": score, "b": 1.0}
-        ...     _ = wh.ingest_run("tiny", {"p": one, "q": one}, name=name)
+        ...     _ = wh.ingest_run("tiny", {q: one for q in "pqrstu"}, name=name)
         >>> board = wh.leaderboard("tiny", metrics="RR", ranks=True)
         >>> [(row.run, row.rank_low, row.rank_high, row.p_first) for row in board]
         [('good', 1, 1, 1.0), ('bad', 2, 2, 0.0)]
@@ -1295,6 +1296,8 @@ class Warehouse:
 
         A metric that is not stored is computed.
 
+        After the run come the query and the metric, or the metric and the query, as in the command.
+
         Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
         texts of documents. A document's part is the value of the list cut after it, minus that of
         the list cut before it; the parts add up to the value. `metric` is by default the first that
@@ -1309,10 +1312,19 @@ class Warehouse:
         >>> _ = wh.evaluate(metrics="AP")
         >>> [(row.doc_id, row.part) for row in wh.explain("tiny", "first", "q")]
         [('a', 0.5), ('b', 0.0), ('c', 0.33333333333333326)]
+        >>> wh.explain("tiny", "first", "AP", "q").value
+        0.8333333333333333
         """
         from warehouse.analyze import explain
         from warehouse.report import presentation
 
+        if (
+            isinstance(query, str)
+            and isinstance(metric, str)
+            and known_metric(query) is not None
+            and known_metric(metric) is None
+        ):
+            query, metric = metric, query
         with self.file.read() as con:
             found = explain.explain(
                 con, dataset, _given("run", run), _given("query", query), metric,
@@ -1441,12 +1453,12 @@ class Warehouse:
         places: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> Result:
-        """Compare runs with a base, on stored values that are joined by query.
+        """Compare runs with each other, or with a base, on stored values that are joined by query.
 
-        The base is the first run, or the `bases`, which need not be among the runs. With
-        `all_pairs`, every run is compared with every other. A single run is compared with all
-        others of the dataset that have values. The runs can be patterns, as in "tas*"; those that
-        fit `run`, `system` and `tag`, as in `leaderboard`, come after them.
+        All pairs of the runs are compared, or those with the `bases`, which need not be among the
+        runs. A run that is named alone is a base, compared with all others of the dataset that have
+        values; `all_pairs` compares those with each other, too. The runs can be patterns, as in
+        "tas*"; those that fit `run`, `system` and `tag`, as in `leaderboard`, come after them.
 
         Every pair and metric is one hypothesis, except of Judged, which says what is known and not
         how good a run is. `test` is two-sided: "t", "wilcoxon" (extra "stats"), "sign",
@@ -1469,19 +1481,22 @@ class Warehouse:
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
         low, high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
-        is_significant`. With `power`, `detectable` is the smallest difference that a paired t-test
-        over as many queries finds significant in 80 % of cases, and `queries_needed` the number of
-        queries for a difference as large as this one, both before the correction (Sakai 2016, Topic
-        set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior probabilities that
-        the run is worse than the base, differs by at most `rope`, or is better: with a flat prior the
-        difference has Student's t about its mean (Benavoli and others 2017, Time for a change).
+        is_significant`. Of a metric whose value of a run is no mean over the queries, `difference` is
+        that of the values: sums are tested as means are, a geometric mean by logarithms and without
+        an interval, others not at all. With `power`, `detectable` is the smallest difference that a
+        paired t-test over as many queries finds significant in 80 % of cases, and `queries_needed`
+        the number of queries for a difference as large as this one, both before the correction (Sakai
+        2016, Topic set size design). With `rope`, `p_worse, p_equal, p_better` are the posterior
+        probabilities that the run is worse than the base, differs by at most `rope`, or is better: with
+        a flat prior the difference has Student's t about its mean (Benavoli and others 2017, Time for
+        a change).
         `scale` standardises the values of each query over the compared runs first: "z" (distances
         from their mean in standard deviations), "normal" (the share of the normal distribution below
         z; Webber and others 2008) or "uniform" (the share of the runs that are below; Urbano and
         others 2019). Its table `values` has a row for each metric and run: `metric, run, letter,
-        value, place, better_than, judged, if_all_relevant`. With `sort`, a metric, the runs stand
-        best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of the
-        two tables has those of the columns that are its own.
+        value, place, better_than, judged, if_all_relevant, queries`. With `sort`, a metric, the runs
+        stand best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of
+        the two tables has those of the columns that are its own.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1500,6 +1515,10 @@ class Warehouse:
         how = compare.How(
             test, correction, alpha, interval, resamples, seed, family, power, rope, scale
         )
+        check_effect(
+            "a test or an interval that resamples", has_effect=how.is_resampled,
+            resamples=resamples != 10_000, seed=seed != 0,
+        )  # fmt: skip
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,

@@ -975,7 +975,7 @@ scored as (
 summed as (
     select
         avg(difference) as difference,
-        stddev_samp(difference) as deviation,
+        stddev_samp(round(difference, 12)) as deviation,
         count(*) filter (where gain > 0) as wins,
         count(*) filter (where gain = 0) as ties,
         count(*) filter (where gain < 0) as losses,

@@ -57,6 +57,11 @@ def with_intervals(
         for column, metric in shown.metrics.items()
     ]
     note = f"±: t-interval of the mean at {significance.level(alpha)}"
+    if any(None in one.values for one in columns):
+        note += (
+            "; none where fewer than two queries have values, where all have the same, or where the "
+            "value is no mean"
+        )
     return _wider(con, shown, runs, columns, note, "board_intervals")
 
 
@@ -104,6 +109,11 @@ def groups(
     apart: set[frozenset[str]] = set()
     if len(runs) > 1:
         found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
+        if not found.has_test(0):
+            raise UsageError(
+                f"ties: {metric} is no mean over the queries ({found.aggregates[0].replace('_', ' ')}), "
+                "so no differences are tested; sort by another one"
+            )
         pairs = compare.pairs_of(runs, (), all_pairs=True)
         rows = compare.compare(con, found, pairs, how)
         apart = {frozenset((row["base"], row["run"])) for row in rows if row["is_significant"]}
@@ -160,11 +170,20 @@ def rank_intervals(
     by_run = {run: ranks[number] for number, run in enumerate(runs)}
     if together:
         return _together(con, found, by_run, how)
+    if any(one.p_first is None for one in by_run.values()):
+        return Ranked(by_run, f"from, to, P(first): {_unresolved(how)}")
     return Ranked(
         by_run,
         f"from, to: the run's ranks by {metric} in the middle {significance.level(how.alpha)} of "
         f"{how.resamples:,} resamples of the queries (seed {how.seed}); P(first): the share of "
         "resamples in which it is first, alone or tied",
+    )
+
+
+def _unresolved(how: compare.How) -> str:
+    return (
+        "cannot be resolved with these queries: too few of them tell the runs apart for a p below "
+        f"{how.alpha:g}"
     )
 
 
@@ -196,11 +215,16 @@ def _together(
             worse.append(row["base"] if gain > 0 else row["run"])
     given = {"better": better, "worse": worse, "runs": found.runs}
     ends = con.execute(render("analyses/simultaneous_ranks"), given).fetchall()
+    first = (
+        f"the share of {how.resamples:,} resamples of the queries in which the run is first, alone or "
+        "tied"
+    )
+    if any(one.p_first is None for one in ranks.values()):
+        first = _unresolved(how)
     return Ranked(
         {run: replace(ranks[run], low=low, high=high) for run, low, high in ends},
         f"from, to: the ranks by {found.metrics[0]} that all runs have together with "
-        f"{significance.level(how.alpha)} confidence ({test}, of all pairs); P(first): the share of "
-        f"{how.resamples:,} resamples of the queries in which the run is first, alone or tied",
+        f"{significance.level(how.alpha)} confidence ({test}, of all pairs); P(first): {first}",
     )
 
 

@@ -13,7 +13,7 @@ import duckdb
 
 from warehouse.analyze import ranked_lists, resampling, significance, stored_metrics
 from warehouse.analyze.resampling import Chance, Resampling
-from warehouse.errors import UsageError, check_at_least, check_word, listing
+from warehouse.errors import UsageError, check_at_least, check_word, counted, listing
 from warehouse.metrics.notation import known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -158,6 +158,7 @@ POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
     "metric": "varchar", "run": "varchar", "letter": "varchar", "value": "double",
     "place": "integer", "better_than": "varchar[]", "judged": "double", "if_all_relevant": "double",
+    "queries": "integer",
 }  # fmt: skip
 
 
@@ -166,25 +167,30 @@ class Compared:
     """Runs beside each other.
 
     `values` has a row for each metric and run: `metric, run, letter, value, place, better_than,
-    judged, if_all_relevant`. `letter` names the run. `better_than` has the letters of the runs that
-    it was tested against and is significantly better than: on the side that the test speaks for,
-    which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for the best.
-    `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
-    `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant, or
-    null if not requested. `labels` has the names that metrics were asked for by. `in_percent` says
-    which values are shown times 100, if any are.
+    judged, if_all_relevant, queries`. `letter` names the run. `better_than` has the letters of the
+    runs that it was tested against and is significantly better than: on the side that the test
+    speaks for, which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for
+    the best. `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
+    `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant,
+    or null if not requested. `queries` is the number of queries that the value is of. `labels` has
+    the names that metrics were asked for by. `in_percent` says which values are shown times 100, if
+    any are. `bases` has the runs that all tested pairs are with, and is empty if all pairs were
+    tested.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
     is_significant`. `difference` is the mean of run minus base over the queries for which both have
-    a value, with its interval from low to high. The difference of a query is rounded to 2^-44 of
-    the metric's greatest value, so that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the
-    mean divided by the standard deviation of the differences (Cohen's d for pairs). wins are
-    queries for which the run is better. `left_out` counts the queries that are undefined or missing
-    for one of the two. On request there are also `detectable`, the smallest difference that a paired
-    t-test over as many queries finds significant in 80 % of cases, and `queries_needed`, how many
-    queries a difference as large as this one needs for that; and `p_worse, p_equal, p_better`, the
-    posterior probabilities that the run is worse than the base, practically equal, or better.
+    a value, with its interval from low to high. Of a metric whose value of a run is no mean over
+    the queries, it is the difference of the values: a sum is tested as a mean is, and queries
+    without a value add 0; a geometric mean has no interval, and is tested by logarithms; others
+    have neither. The difference of a query is rounded to 2^-44 of the metric's greatest value, so
+    that 0.7 - 0.6 and 0.3 - 0.2 are equal. `effect_size` is the mean divided by the standard
+    deviation of the differences (Cohen's d for pairs). wins are queries for which the run is
+    better. `left_out` counts the queries that are undefined or missing for one of the two. On
+    request there are also `detectable`, the smallest difference that a paired t-test over as many
+    queries finds significant in 80 % of cases, and `queries_needed`, how many queries a difference
+    as large as this one needs for that; and `p_worse, p_equal, p_better`, the posterior
+    probabilities that the run is worse than the base, practically equal, or better.
     """
 
     values: duckdb.DuckDBPyRelation
@@ -201,13 +207,23 @@ class Compared:
     in_percent: str = ""
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    bases: tuple[str, ...] = ()
+
+    @property
+    def tested_in_words(self) -> str:
+        """Say which pairs were tested, as the letters are of no others."""
+        if not self.bases:
+            return "all pairs of runs were tested"
+        return f"only pairs with {listing(self.bases, 4)} were tested"
 
 
 @dataclass
 class Gathered:
     """The values to compare, which are in the tables `compared_score` and `compared`.
 
-    `silent` has, by run, for how many of how many judged queries it has no document, if these count.
+    `trained` has the runs that were trained on queries which they leave out: nothing is compared on
+    these `left_out` queries. `silent` has, by run, for how many of how many judged queries it has no
+    document, if these count.
     `whole` has, by the metric's number, for how many of how many queries every run has a value.
     """
 
@@ -216,10 +232,21 @@ class Gathered:
     run_ids: dict[str, int] = field(default_factory=dict)
     qrels_id: int = 0
     scores: dict[tuple[int, int], float | None] = field(default_factory=dict)
+    queries: dict[tuple[int, int], int] = field(default_factory=dict)
     aggregates: dict[int, str] = field(default_factory=dict)
     directions: dict[int, str] = field(default_factory=dict)
     silent: dict[str, tuple[int, int]] = field(default_factory=dict)
     whole: dict[int, tuple[int, int]] = field(default_factory=dict)
+    trained: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def has_test(self, metric: int) -> bool:
+        """Whether a test over the queries is one of the metric's value of a run."""
+        return self.aggregates[metric] in ("mean", "sum", "geometric_mean")
+
+    def has_interval(self, metric: int) -> bool:
+        """Whether the mean over the queries is the metric's value of a run, or a multiple of it."""
+        return self.aggregates[metric] in ("mean", "sum")
 
     def better(self, metric: int) -> int:
         """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 for neither."""
@@ -312,6 +339,7 @@ def gather(
             continue
         found.run_ids[run], found.qrels_id = row["run_id"], row["qrels_id"]
         found.scores[metric, row["run_number"]] = row["value"]
+        found.queries[metric, row["run_number"]] = row["num_queries"]
         found.aggregates[metric], found.directions[metric] = row["aggregate"], row["direction"]
         if row["num_silent"] and protocol.queries == "judged":
             found.silent[run] = row["num_silent"], row["num_judged"]
@@ -322,17 +350,47 @@ def gather(
             f"{dataset}: no value of {listing(absent, 4)} for {listing(missing, 4)}, or none by the "
             f"same formula, under protocol {protocol.name} yet: {command}"
         )
+    trained = con.execute(
+        "select run_id, query_id from fusion_query join fusion using (run_id) "
+        "where is_left_out and list_contains($ids::integer[], run_id) order by all",
+        {"ids": list(found.run_ids.values())},
+    ).fetchall()
+    found.left_out = tuple(dict.fromkeys(query for _, query in trained))
+    found.trained = tuple(run for run, number in found.run_ids.items() if number in dict(trained))
     sql = render("analyses/compared_queries", scores="temp.main.compared_score")
-    database.keep(con, sql, name="compared")
+    database.keep(con, sql, {"left_out": list(found.left_out)}, name="compared")
     resampling.put_units(con)
     rows = con.execute(
         render("analyses/compared_counts", compared=resampling.COMPARED, num_runs=len(runs))
     ).fetchall()
-    found.whole = {metric: (whole, listed) for metric, whole, listed in rows}
-    for number, name in enumerate(found.metrics):
-        if number not in found.whole:
-            raise UsageError(f"{name}: has no values by query, so there is nothing to pair")
+    found.whole = dict.fromkeys(range(len(found.metrics)), (0, 0))
+    found.whole |= {metric: (whole, listed) for metric, whole, listed in rows}
+    if found.left_out:
+        _hold_out(con, found)
     return found
+
+
+def _hold_out(con: duckdb.DuckDBPyConnection, found: Gathered) -> None:
+    """Replace the values of runs by those over the queries that no run was trained on.
+
+    Raises UsageError for a metric that is not put together from the values of queries alone.
+    """
+    for number, name in enumerate(found.metrics):
+        if not found.has_test(number):
+            raise UsageError(
+                f"{name}: has no value over the held-out queries alone, and {listing(found.trained)} "
+                f"left out {counted(len(found.left_out), 'training query')}; compare another metric"
+            )
+    rows = con.execute(
+        "select metric_number, run_number, mean_of(value, query_number), count(value) "
+        f"from {resampling.COMPARED} group by all"
+    ).fetchall()
+    for metric, run, value, queries in rows:
+        is_logged = value is not None and found.aggregates[metric] == "geometric_mean"
+        found.scores[metric, run] = math.exp(value) if is_logged else value
+        found.queries[metric, run] = queries
+    for run in found.trained:
+        found.silent.pop(run, None)
 
 
 def compare(
@@ -378,6 +436,9 @@ def compare(
         )
         for number, interval in intervals.items():
             rows[number]["low"], rows[number]["high"] = interval
+    for row in rows:
+        _as_shown(row, found)
+    _bound(rows, found, how)
     adjust(con, rows, how)
     if how.power or how.rope is not None:
         _put_tested(con, rows)
@@ -407,6 +468,41 @@ def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterat
             "wins": row["below" if is_worse else "above"],
             "losses": row["above" if is_worse else "below"],
         }
+
+
+def _as_shown(row: dict[str, Any], found: Gathered) -> None:
+    """Put the difference of the values themselves into a row, unless they are means or sums.
+
+    Of the rest, only a geometric mean has a test: that of the mean of the logarithms.
+    """
+    metric = row["metric_number"]
+    if found.has_interval(metric):
+        return
+    shown = (row["value"], row["base_value"])
+    row |= dict.fromkeys(("low", "high", "effect_size", "deviation"))
+    row["difference"] = None if None in shown else row["value"] - row["base_value"]
+    if not found.has_test(metric):
+        row |= dict.fromkeys(("statistic", "p", "leaning"))
+        row.pop("chance", None)
+
+
+def _bound(rows: list[dict[str, Any]], found: Gathered, how: How) -> None:
+    """Claim no more than the queries of each pair can give, which `least_p` says.
+
+    It is that of all choices of signs (`least_p` in functions.sql), in Tukey's test that of all
+    exchanges of the runs' values on each query. Tests that suppose normal differences have no least p,
+    but only where these have a spread. No bootstrap interval is given where no p could be below alpha.
+    """
+    for row in rows:
+        if how.interval != "t" and (not row["deviation"] or row["least_p"] >= how.alpha):
+            row["low"] = row["high"] = None
+        if how.test in significance.OVER_ALL_PAIRS:
+            queries, _ = found.whole[row["metric_number"]]
+            row["least_p"] = float(math.factorial(len(found.runs))) ** min(0, 1 - queries)
+        if how.test in significance.OF_NORMAL and row["p"]:
+            row["least_p"] = 0.0 if row["statistic"] is not None else row["least_p"]
+        if row["p"] is not None:
+            row["p"] = max(row["p"], row["least_p"])
 
 
 def standardise(con: duckdb.DuckDBPyConnection, found: Gathered, scale: str) -> None:
@@ -496,11 +592,13 @@ def _test_by_variance(
         p_of_runs = _p_of_runs(first)
         for one, p in zip(some, ps, strict=True):
             half = bound * one["standard_error"]
+            difference, is_fixed = one["difference"], not half  # the error is 0
             rows[one["hypothesis"]] |= {
-                "difference": one["difference"], "low": one["difference"] - half,
-                "high": one["difference"] + half, "effect_size": one["effect_size"],
-                "statistic": one["studentised_range"], "leaning": one["difference"],
-                "p": p, "variance": one | {"p_of_runs": p_of_runs},
+                "difference": difference, "low": None if is_fixed else difference - half,
+                "high": None if is_fixed else difference + half,
+                "effect_size": one["effect_size"], "statistic": one["studentised_range"],
+                "leaning": difference, "p": 0.0 if is_fixed and difference else p,
+                "variance": one | {"p_of_runs": p_of_runs},
             }  # fmt: skip
 
 

@@ -126,6 +126,8 @@ def compare(
             _check_known(names, known)
         if judged_only:
             what_if.put_judged_only(con, known, rules, asked)
+        # a run that is named alone is held against the others
+        all_pairs = all_pairs or not (against or len(named) == 1)
         bases_ = against or chosen[:1]
         if sort is not None:
             chosen = _best_first(con, name, chosen, names, sort, rules)
@@ -155,6 +157,7 @@ def compare(
         made,
         notes=(*made.notes, *told, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
+        bases=() if len(pairs) == math.comb(len(chosen), 2) else tuple(bases_),
     )
 
 
@@ -268,6 +271,7 @@ def compared(
             "better_than": better_than.get((name, run), []),
             "judged": judged.get((name, run)),
             "if_all_relevant": if_all_relevant.get((name, run)),
+            "queries": found.queries.get((number, run_number)),
         }
         for number, name in enumerate(found.metrics)
         for run_number, run in enumerate(found.runs)
@@ -368,31 +372,35 @@ def _caption(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> st
 
 
 def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) -> list[str]:
-    """Say where no p could be below alpha, whatever the differences, as the queries are too few.
-
-    With n queries that differ, the least p of the sign test and of all choices of signs is 2 to the
-    power of 1 - n, and that of B random choices 1 / (1 + B).
-    """
+    """Say which differences cannot be significant, as their queries, or the resamples, are too few."""
     families: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
     for row in rows:
-        chance = row.get("chance")
-        if chance is not None and not chance.is_exact:
-            least = 1 / (1 + chance.permutations), "resamples"
-        elif chance is not None or how.test == "sign":
-            least = min(1.0, 2.0 ** (1 - row["wins"] - row["losses"])), "queries"
-        else:
+        if row["p"] is None:
             continue
+        chance = row.get("chance")
+        drawn = 0.0 if chance is None or chance.is_exact else 1 / (1 + chance.permutations)
+        least = max((row["least_p"], "queries"), (drawn, "resamples"))
         families["" if how.family == "all" else row["metric"]].append(least)
     told = []
     for metric, attainable in families.items():
         p, which = min(attainable)
         times = len(attainable) if how.corrected_by in ("holm", "bonferroni") else 1
+        corrected = "" if times == 1 else " after the correction"
+        of = metric or "all metrics"
         if times * p >= how.alpha:
-            corrected = "" if times == 1 else " after the correction"
             told.append(
-                f"{metric or 'all metrics'}: cannot be resolved with these {which}: no p can be below "
+                f"{of}: cannot be resolved with these {which}: no p can be below "
                 f"{significance.probability(min(1.0, times * p))}{corrected}, and alpha is {how.alpha:g}"
             )
+    without = sum(
+        row["low"] is None and row["queries"] > 0 and found.has_interval(row["metric_number"])
+        for row in rows
+    )
+    if without:
+        told.append(
+            f"no interval for {without} of {counted(len(rows), 'pair')}: cannot be resolved with these "
+            "queries, as too few differ, or all differ by as much"
+        )
     return told
 
 
@@ -409,8 +417,12 @@ def _notes(
     found: Gathered, rows: Sequence[Mapping[str, Any]], how: How, *, judged_only: bool
 ) -> list[str]:
     """Return the notes that no column holds."""
-    tested = sum(row["p"] is not None for row in rows)
     notes = [_caption(found, rows, how)]
+    if found.left_out:
+        notes.append(
+            "values and differences are over the held-out queries, without the "
+            f"{counted(len(found.left_out), 'training query')} that {listing(found.trained)} left out"
+        )
     if how.scale is not None:
         notes.append(f"values are standardised ({how.scale}): {SCALES[how.scale]}")
     if judged_only:
@@ -434,11 +446,11 @@ def _notes(
         notes.append(how.power_in_words)
     if how.rope is not None:
         notes.append(how.rope_in_words)
-    undefined = len(rows) - tested
+    undefined = sum(row["p"] is None and found.has_test(row["metric_number"]) for row in rows)
     if undefined:
         why = (
-            "no query differs, or fewer than two queries have values of both; the correction leaves "
-            "them out"
+            "cannot be resolved with these queries, as none differs, or fewer than two have values of "
+            "both; the correction leaves them out"
         )
         if how.test in significance.OVER_ALL_PAIRS:
             why = "no query has values of all runs"
@@ -459,11 +471,19 @@ def _notes(
     if len(left_out) > _TOLD:
         left_out = [f"{len(left_out)} pairs have queries left out: see left_out (-f csv)"]
     notes += left_out
-    others = [found.metrics[n] for n, aggregate in found.aggregates.items() if aggregate != "mean"]
-    if others:
+    logged = [
+        name for n, name in enumerate(found.metrics) if found.has_test(n) > found.has_interval(n)
+    ]
+    if logged:
         notes.append(
-            f"{listing(others)}: no mean over the queries; differences and tests are of the queries' "
-            "own values"
+            f"{listing(logged)}: geometric mean; differences are those of the values, without an "
+            "interval, and the test is of the logarithms of the queries' values"
+        )
+    untested = [name for n, name in enumerate(found.metrics) if not found.has_test(n)]
+    if untested:
+        notes.append(
+            f"{listing(untested)}: no mean over the queries; differences are those of the values, "
+            "without test and interval"
         )
     neither = [name for n, name in enumerate(found.metrics) if not found.better(n)]
     if neither:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -38,8 +38,10 @@ class Explanation:
 
     `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`, and `text` if
     the dataset has texts of documents. `recomputed` is the value that today's formula gives for the
-    stored list, or None if metric or protocol are gone. `query_text` is that of the query. `notes`
-    say whether the value was computed for this and is not stored.
+    stored list, or None if metric or protocol are gone. `query_text` is that of the query. `counted` is
+    the number of queries that the run's value is of, and `left_out` has, for each reason why others are
+    left out of it, their number and the first of them. `notes` say whether the value was computed for
+    this and is not stored.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -64,6 +66,8 @@ class Explanation:
     relevant_missed: tuple[str, ...]
     recomputed: float | None = None
     query_text: str | None = None
+    counted: int = 0
+    left_out: Mapping[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -140,6 +144,12 @@ def _explain(
 ) -> Explanation:
     found = _provenance(con, run, name, dataset, protocol)
     value = _value(con, found["evaluation_id"], query, name)
+    keys = {"evaluation": "evaluation_id", "qrels": "qrels_id", "run": "run_id"}
+    rows = con.execute(
+        render("analyses/counted_queries"), {word: found[key] for word, key in keys.items()}
+    ).fetchall()
+    left_out = {why: (number, tuple(first)) for why, number, first in rows}
+    num_counted, _ = left_out.pop(None, (0, ()))
     known = known_metric(name)
     if known is not None and top is None:
         top = TOP if known.depth is None else min(known.depth, 100)
@@ -170,6 +180,8 @@ def _explain(
         protocol=protocol.name,
         is_stale=stale,
         query_text=None if of_query is None else of_query.whole,
+        counted=num_counted,
+        left_out=left_out,
         relevant_missed=_missed(con, 1 if known is None else known.params.get("rel", 1)),
         **_computed(con),
         **{key: found[key] for key in found if not key.endswith("_id")},

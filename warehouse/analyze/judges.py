@@ -138,6 +138,12 @@ def corrected(
             f"fewer than {_FEW} queries of {by}: the intervals, of a normal approximation, are too "
             "narrow"
         )
+    without = [row["run"] for row in rows if row["low"] is None or row["correcting_low"] is None]
+    if without:
+        notes.append(
+            f"intervals that cannot be resolved with these queries, as values do not vary: "
+            f"{listing(dict.fromkeys(without), 4)}"
+        )
     lacking, other_queries = _lacking(con, named)
     if other_queries:
         notes.append(

@@ -427,6 +427,7 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
     kept = {key: value for key, value in row.items() if key in Comparison.__dataclass_fields__}
     lost = tuple((q["query_id"], q["value"], q["their_value"]) for q in row["lost_most"])
     drop = p = worse_p = None
+    is_resolved = True
     if row["against"] is not None and not limits.are_bounds:
         sign = -1 if row["direction"] == "lower" else 1
         drop = round(-sign * row["difference"], stored_metrics.DIGITS)
@@ -439,7 +440,16 @@ def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
             p = row["anytime_p"] if limits.sequential else row["p"]
             is_worse = limits.sequential or sign * row["mean_difference"] < 0
             worse_p = p if is_worse else None
-    passed = limits.passed(row["value"], drop, worse_p)
+            is_resolved = limits.sequential or not is_worse or row["least_p"] < limits.alpha
+    passed = limits.passed(row["value"], drop, worse_p if is_resolved else None)
+    if not passed and not is_resolved:
+        raise UsageError(
+            f"{row['metric']}: whether {row['run']} is worse than {row['against']} cannot be resolved "
+            f"with these queries: of the {counted(row['num_pairs'], 'query')} that both have values of, "
+            f"{row['wins'] + row['losses']:,} differ, so no p can be below "
+            f"{probability(row['least_p'])}, and alpha is {limits.alpha:g}; leave alpha out, or give a "
+            "larger one"
+        )
     verdict: Verdict = "first" if row["against"] is None else "good"
     return Comparison(
         **kept

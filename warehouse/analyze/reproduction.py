@@ -212,6 +212,11 @@ def _notes(
     notes = []
     for row in found:
         pair = f"{row['metric']}: {row['original']} and {row['reproduced']}"
+        if row["p"] is None and row["difference"]:
+            notes.append(
+                f"{pair}: p cannot be resolved with these queries: too few have values, or all "
+                "have the same"
+            )
         if row["paired"] is not None or queries is not None:
             out = row["queries"] + row["reproduced_queries"] - 2 * (row["paired"] or 0)
             if out:

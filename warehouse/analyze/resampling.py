@@ -231,11 +231,14 @@ def _resampled(
 
 @dataclass(frozen=True)
 class Ranks:
-    """The ranks of a run over resamples: from `low` to `high`, and the share in which it is first."""
+    """The ranks of a run over resamples: from `low` to `high`, and the share in which it is first.
 
-    low: int
-    high: int
-    p_first: float
+    All are None where the queries cannot resolve them.
+    """
+
+    low: int | None
+    high: int | None
+    p_first: float | None
 
 
 def rank_intervals(
@@ -249,13 +252,20 @@ def rank_intervals(
     """Return the ranks of each run by its mean over resampled queries, the same draws for all runs.
 
     The queries are drawn as in `bootstrap`. Equal means share the best rank, so that several runs may
-    be first in one resample. Of the ranks, alpha / 2 are cut off at either end.
+    be first in one resample. Of the ranks, alpha / 2 are cut off at either end. They are not resolved
+    if no p of the queries on which the runs differ could be below alpha.
     """
     ((num_queries, runs),) = con.execute(
         "select count(distinct query_number), list(distinct run_number) "
         f"from {COMPARED} where metric_number = $metric_number",
         {"metric_number": metric_number},
     ).fetchall()
+    ((_, least_p),) = con.execute(
+        render("analyses/deciding_queries", compared=COMPARED, units=UNITS, num_runs=len(runs)),
+        {"metric_number": metric_number},
+    ).fetchall()
+    if least_p >= alpha:
+        return dict.fromkeys(runs, Ranks(None, None, None))
     con.execute(
         "create or replace temp table drawn_mean (resample bigint, run_number integer, mean double)"
     )

@@ -33,6 +33,8 @@ CORRECTIONS: Mapping[str, str] = {
 RESAMPLED = ("randomisation", "bootstrap", "tukey")
 # Tests of all pairs of runs together: their p needs no correction.
 OVER_ALL_PAIRS = ("tukey", "tukey-anova")
+# Tests that suppose that differences are normal.
+OF_NORMAL = ("t", "tukey-anova")
 # Tests that SciPy has a part in.
 _OF_SCIPY = ("wilcoxon", "tukey-anova")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from getopt import GetoptError, gnu_getopt
 from pathlib import Path
-from typing import Any
 
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.evaluate.files import NothingInCommonError
@@ -140,31 +140,45 @@ def evaluate(call: Call, release: str = "9") -> tuple[str, tuple[str, ...]]:
     # over all judged queries, it counts what is above 0, whatever the level
     more = [_ASKED_AS] if call.complete and call.level > 1 and _counts_relevant(asked) else []
     qrels, run = call.files
+    score_run = partial(
+        score, qrels, metrics=[*asked, *more, "num_q"],
+        per_query=call.per_query, protocol=rules.name, level=call.level, complete=call.complete,
+        judged_only=call.judged_only, depth=call.depth, zscores=call.zscores,
+        qrels_format=Preferences.name if call.rel_info == "prefs" else "trec",
+        iterations=call.rel_info in ("qrels_jg", "qrels_prefs"),
+    )  # fmt: skip
+    # with -c, release 10 scores every judged query, also if the results have none of them
+    scores_any = call.complete and release == "10"
     try:
-        scores = _score(
-            qrels, run, [*asked, *more, "num_q"],
-            per_query=call.per_query, protocol=rules.name, level=call.level, complete=call.complete,
-            judged_only=call.judged_only, depth=call.depth, zscores=call.zscores,
-            qrels_format=Preferences.name if call.rel_info == "prefs" else "trec",
-            run_format="trec", iterations=call.rel_info in ("qrels_jg", "qrels_prefs"),
-        )  # fmt: skip
+        try:
+            scores = _of_all_systems(score_run, run)
+            read = scores.read[0]
+            is_empty = not read.num_answered and not read.num_unjudged_queries
+            warnings = [text for one in scores.read for text in one.staged.warnings]
+        except NothingInCommonError as error:
+            if not scores_any:
+                raise
+            scores, is_empty, warnings = score_run({}), False, [str(error)]
     except UsageError as error:
         raise TrecEvalError(str(error), _USAGE) from None
     except InputError as error:
         raise TrecEvalError(str(error), _code(error)) from None
-    return _printed(call, measures, asked, rules, scores), (
-        *scores.qrels.warnings, *(text for read in scores.read for text in read.staged.warnings)
-    )  # fmt: skip
+    if is_empty and (run == "-" or not Path(run).stat().st_size):
+        raise TrecEvalError(f"{run}: is empty, so there are no results to read", _FILES)
+    if is_empty and not scores_any:
+        raise TrecEvalError(f"{run}: has no line of results", _NOTHING)
+    printed = _printed(call, measures, asked, rules, scores)
+    return printed, (*scores.qrels.warnings, *warnings)
 
 
-def _score(qrels: str, run: str, metrics: list[Any], **how: Any) -> Scores:
+def _of_all_systems(score_run: Callable[..., Scores], run: str) -> Scores:
     """Score a run; the lines of several systems are one run, as for trec_eval."""
     try:
-        return score(qrels, run, metrics, **how)
+        return score_run(run, run_format="trec")
     except SeveralSystemsError:
-        if "-" in (qrels, run):  # it is not there a second time
+        if run == "-":  # it is not there a second time
             raise
-        return score(qrels, run, metrics, run_where="true", **how)
+        return score_run(run, run_format="trec", run_where="true")
 
 
 def _rules(call: Call, release: str) -> Protocol:

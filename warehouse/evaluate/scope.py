@@ -202,12 +202,16 @@ that sorts as the ids do, or text if there are very many |
         ).fetchall()
         kind = qrels_kind(self._con, qrels_id)
         rows = stored_qrels(qrels_id, kind)
-        lists = "(select query_id from ranking semi join scope_run using (run_id))"
+        self.answers()
+        lists = (
+            "(select query_id from ranking semi join scope_run using (run_id) "
+            "union all select query_id from scope_assignment "
+            "union all select query_id from scope_citation)"
+        )
         self._query_keys(rows, lists, num_queries)
         self.qrels(kind, rows)
         self.whole_qrels(rows)
         self.beside(dataset)
-        self.answers()
 
     def beside(self, dataset: str) -> None:
         """Put the attributes and the training set of a dataset in scope."""
@@ -236,9 +240,9 @@ that sorts as the ids do, or text if there are very many |
         """Put the current attributes of a dataset's documents and queries in scope."""
         self._con.execute(render("scope/attributes", dataset=dataset))
 
-    def answers(self) -> None:
-        """Put what judges say of the answers of the runs in scope in scope."""
-        self._con.execute(render("scope/answers"))
+    def answers(self, *, of_part: bool = False) -> None:
+        """Put what judges say of the answers of the runs in scope in scope, or of those to a part."""
+        self._con.execute(render("scope/answers", of_part=of_part))
 
     def read_qrels(
         self, read: readers.Staged, rows: str, num_rows: int | None = None, *, more: bool = False

@@ -247,6 +247,7 @@ class _Evaluation:
                     if "predictions" in work.needs:
                         scope.predictions(runs, of_part=True)
                     scope.rankings(protocol, of_part=True)
+                    scope.answers(of_part=True)
                     scope.hits(protocol, qrels_id, of_part=True)
                 engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
 

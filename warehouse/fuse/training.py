@@ -41,8 +41,8 @@ class Training:
                 f"{counted(self.num_unjudged, 'training query')} {are} not judged: ignored"
             )
         what = (
-            "they are left out of the run: where every judged query counts, as under the protocol "
-            "default, it has 0 for them"
+            "they are left out of the run: comparisons are over the other queries, but on boards it has "
+            "0 for them where every judged query counts, as under the protocol default"
             if left_out
             else f"values over these flatter the run ({option('leave-out-training')} leaves them out)"
         )

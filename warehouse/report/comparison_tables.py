@@ -81,6 +81,11 @@ def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
         of_metric = [cells[metric, run] for run in found.runs]
         head = found.labels.get(metric, metric) + _ARROWS.get(found.directions[metric], "")
         columns.append(_Column(head, [metric], [_value(row, writer.places) for row in of_metric]))
+        if len({row["queries"] for row in of_metric}) > 1:
+            names = [f"queries of {metric}", "queries"]
+            columns.append(
+                _Column(names[0], names, [row["queries"] for row in of_metric], is_number=True)
+            )
         if any(row["if_all_relevant"] is not None for row in of_metric):
             supposed = [row["if_all_relevant"] for row in of_metric]
             names = ["if all relevant", "if_all_relevant"]
@@ -91,8 +96,8 @@ def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
     caption = (
         f"{', '.join(found.labels.get(metric, metric) for metric in found.metrics)} of "
         f"{counted(len(found.runs), 'run')} on {found.dataset}. The best value is bold, the second "
-        f"underlined; letters name the runs that a value is significantly better than. "
-        f"{_about(found)}."
+        f"underlined; letters name the runs that a value is significantly better than, and "
+        f"{found.tested_in_words}. {_about(found)}."
     )
     text = _table([*columns, *judged.values()], asked, writer, list(judged))
     return writer.captioned(text, caption, f"{found.dataset}-values")

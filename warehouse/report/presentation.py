@@ -233,6 +233,7 @@ def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     yield f"list: {retrieved} retrieved, {len(found.relevant_missed)} relevant ones not"
     if found.relevant_missed:
         yield f"relevant and not retrieved: {listing(found.relevant_missed, 5)}"
+    yield from _counted_queries(found)
     source = found.run_source
     source += "" if found.run_sha256 is None else f" (sha256 {found.run_sha256})"
     yield f"run: version {found.run_version}, loaded {_time(found.run_ingested_at)} from {source}"
@@ -244,6 +245,16 @@ def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
         f"computed {_time(found.evaluated_at)} under protocol {found.protocol} by warehouse "
         f"{found.program_version} with DuckDB {found.engine_version}; fingerprint {found.fingerprint}"
     )
+
+
+def _counted_queries(found: Explanation) -> Iterator[str]:
+    """Say how many queries the run's value is of, if it leaves some out, and why."""
+    if found.left_out:
+        told = (
+            f"{number:,} as {why} ({listing(first, 3)})"
+            for why, (number, first) in found.left_out.items()
+        )
+        yield f"the run's value counts {counted(found.counted, 'query')}; left out: {'; '.join(told)}"
 
 
 def _doubts(found: Explanation) -> list[str]:

@@ -40,8 +40,8 @@ def compare(
         typer.Argument(
             autocompletion=completion.runs,
             show_default=False,
-            help="The base, then the runs to compare with it, or patterns, as in 'tas*'; without "
-            "further runs, all others. Without any run, the base is the first that was loaded.",
+            help="The runs to compare, all pairs of them, or patterns, as in 'tas*'. A run that is "
+            "named alone is the base that all others are compared with. Default: all runs.",
         ),
     ] = None,
     dataset: options.OneDataset = None,
@@ -49,12 +49,18 @@ def compare(
     base: Annotated[
         list[str] | None,
         typer.Option(
-            "--base", "-b", autocompletion=completion.runs, help="Another base; repeatable."
+            "--base",
+            "-b",
+            autocompletion=completion.runs,
+            help="Compare the runs with this base only; repeatable.",
         ),
     ] = None,
     all_pairs: Annotated[
         bool,
-        typer.Option("--all-pairs", help="Compare every run with every other; default: all runs."),
+        typer.Option(
+            "--all-pairs",
+            help="Compare every run with every other; the default, unless a base or one run is named.",
+        ),
     ] = False,
     test: Annotated[
         str,
@@ -184,7 +190,7 @@ def compare(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Compare runs with a base, query by query.
+    """Compare runs with each other or with a base, query by query.
 
     A metric that is not stored is computed; 'warehouse evaluate' stores it.
 
@@ -196,7 +202,9 @@ def compare(
 
     The table of pairs has the mean difference over the queries for which both runs have a value,
     its confidence interval, Cohen's d of the pairs, wins, ties and losses, and p before and after
-    the correction. Judged is no hypothesis. --test wilcoxon and tukey-anova need the extra "stats".
+    the correction. Of a metric that is no mean over the queries, it has the difference of the values,
+    and a test only where that is one of the values. Judged is no hypothesis. --test wilcoxon and
+    tukey-anova need the extra "stats".
     """
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse
@@ -246,7 +254,9 @@ def compare(
         screen = output.screen_for(format, out)
         is_styled = screen is not None and screen.is_styled
         marks = "bold: best, underlined: second" if is_styled else "* best, + second"
-        output.say(f"{marks}; letters: significantly better than that run", screen)
+        output.say(
+            f"{marks}; letters: significantly better than that run; {found.tested_in_words}", screen
+        )
     output.show(found if only is None else getattr(found, only), format, out, wide=wide)
     if names:
         output.say_names(found)
