@@ -340,6 +340,16 @@ def is_utf8(text: str) -> bool:
     return True
 
 
+def check_effect(needs: str, *, has_effect: bool, **given: object) -> None:
+    """Refuse options that are given, as they are true, where they would have no effect.
+
+    >>> check_effect("ranks", has_effect=False, seed=False)
+    """
+    idle = [option(name.replace("_", "-"), None).rstrip("=") for name, one in given.items() if one]
+    if idle and not has_effect:
+        raise UsageError(f"{listing(idle)}: has no effect here, as it goes with {needs}")
+
+
 def check_at_least(least: int, **numbers: object) -> None:
     """Refuse given numbers that are not whole or are below the minimum.
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, check_at_least, check_names, check_several, check_text
+from warehouse.errors import (
+    UsageError,
+    check_at_least,
+    check_effect,
+    check_names,
+    check_several,
+    check_text,
+)
 from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
@@ -1170,10 +1177,10 @@ class Warehouse:
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1}})
+        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "pqrstu"})
         >>> for name, score in (("good", 2.0), ("bad", 0.0)):
         ...     one = {"a": score, "b": 1.0}
-        ...     _ = wh.ingest_run("tiny", {"p": one, "q": one}, name=name)
+        ...     _ = wh.ingest_run("tiny", {q: one for q in "pqrstu"}, name=name)
         >>> board = wh.leaderboard("tiny", metrics="RR", ranks=True)
         >>> [(row.run, row.rank_low, row.rank_high, row.p_first) for row in board]
         [('good', 1, 1, 1.0), ('bad', 2, 2, 0.0)]
@@ -1458,6 +1465,10 @@ class Warehouse:
         how = compare.How(
             test, correction, alpha, interval, resamples, seed, family, power, rope, scale
         )
+        check_effect(
+            "a test or an interval that resamples", has_effect=how.is_resampled,
+            resamples=resamples != 10_000, seed=seed != 0,
+        )  # fmt: skip
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,

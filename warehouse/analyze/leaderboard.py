@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.analyze import across_datasets, board, past, run_choice, stored_metrics
 from warehouse.analyze.board import Board
-from warehouse.errors import UsageError, check_at_least
+from warehouse.errors import UsageError, check_at_least, check_effect
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
@@ -62,6 +62,19 @@ def leaderboard(
             raise UsageError(f"alpha lies between 0 and 1, not {alpha}")
         if len(datasets) > 1 and slice is not None:
             raise UsageError(f"slice {slice}: a slice belongs to one dataset; name one")
+        across = len(datasets) > 1
+        check_effect(
+            "several datasets",
+            has_effect=across,
+            weights=weights != "equal",
+            by=by != "run",
+            each=each,
+        )
+        check_effect("ci, ties or ranks", has_effect=ci or ties or ranks, alpha=alpha != 0.05)
+        check_effect(
+            "ranks on one dataset", has_effect=ranks and not across,
+            resamples=resamples != 2000, seed=seed != 0,
+        )  # fmt: skip
         names, order = _names(con, datasets, metrics, sort, rules)
         made: Mapping[str, int] = {}
         if compute:
