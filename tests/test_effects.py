@@ -37,7 +37,7 @@ VALUES = {
 }  # fmt: skip
 # Where things lie and how they look, not what is computed; and names of what is the only one anyway.
 NOT_TRIED = {
-    "dataset", "db", "lock-timeout", "out", "format", "wide", "names", "help", "lake", "protocol",
+    "dataset", "db", "lock-timeout", "output", "format", "wide", "names", "help", "lake", "protocol",
 }  # fmt: skip
 # Commands that write, print no table, need more than a warehouse, or have commands below them.
 NOT_READING = {
@@ -89,7 +89,10 @@ def options(command: str) -> list[tuple[str, list[list[str]]]]:
     "command",
     [pytest.param(c, marks=[] if c == "leaderboard" else [pytest.mark.slow]) for c in CALLS],
 )
-def test_an_option_has_an_effect_or_is_refused(command: str, file: Path) -> None:
+def test_an_option_has_an_effect_or_is_refused(
+    command: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     call = [*CALLS[command].split(), "--db", str(file)]
     plain = invoked(*call)
     assert plain.exit_code == 0, plain.output

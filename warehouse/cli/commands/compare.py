@@ -9,7 +9,7 @@ import typer
 from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, check_effect
 
 SECTION, PLACE = "Compare", 1
 EXAMPLES = {
@@ -206,6 +206,7 @@ def compare(
     and a test only where that is one of the values. Judged is no hypothesis. --test wilcoxon and
     tukey-anova need the extra "stats".
     """
+    from warehouse.analyze import compare as compare_runs
     from warehouse.report import formats
     from warehouse.warehouse import Warehouse
 
@@ -237,6 +238,11 @@ def compare(
         raise UsageError(
             "--depth: how far down --queries shows lists; values are as deep as their metric, nDCG@10"
         )
+    check_effect(
+        "a test or an interval that resamples",
+        has_effect=compare_runs.How(test, interval=interval).is_resampled,
+        resamples=resamples != 10_000, seed=seed != 0,
+    )  # fmt: skip
     if columns and only is None and format in formats.FOR_PEOPLE:
         raise UsageError("--columns: say of which table: --only values, or --only pairs")
     with Progress("comparing", "step") as step:
