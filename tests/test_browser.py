@@ -47,7 +47,7 @@ PAGES = {
     "metrics/index.html": "The catalogue",
     f"metrics/{METRIC_KEYS['RR']}.html": "create or replace temp",
     "reference/protocols.html": "trec_eval_9",
-    "reference/schema.html": "run_scores",
+    "reference/schema.html": "score_versions",
 }
 LIVE = {
     "tiny/": "Board of tiny",

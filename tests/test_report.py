@@ -231,7 +231,7 @@ def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
             assert [visible(row.query_id), *values] in page.cells
         assert site.warehouse.explain("tiny", run, "q0", "RR").fingerprint in page.text
         rows = site.warehouse.query(
-            "select value from run_scores "
+            "select value from scores "
             "where dataset = 'tiny' and run = $run and protocol = 'default'",
             run=run,
         ).fetchall()
