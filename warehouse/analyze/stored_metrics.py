@@ -237,15 +237,16 @@ def with_missing(
     """Compute the values of metrics that are not stored, for this connection; return runs by metric.
 
     They are those of the runs that are read, or of some `runs` alone, in the parts of a slice if
-    there is one. Without names, they are the metrics that some run has values of against the qrels
-    that are read; else those that are stored against others, or the usual ones. What is gone, as the
-    runs that were forgotten since, has no values. A board of the past without names has what was
-    stored then.
+    there is one. Without names, they are the metrics that some run of each dataset has values of
+    against the qrels that are read; else those that are stored against others, or the usual ones.
+    What is gone, as the runs that were forgotten since, has no values. A board of the past without
+    names has what was stored then.
     """
     if protocol.is_imported:
         return {}
     stored = [] if names or is_past else with_values(con, datasets, protocol, slice)
-    wanted = list(dict.fromkeys(names or stored))
+    shared = [name for name in stored if stored.count(name) == len(datasets)]
+    wanted = list(dict.fromkeys(names or shared))
     if not wanted and not any(_has_values(con, dataset, protocol) for dataset in datasets):
         rows = con.execute(
             "select distinct metric from score_versions "
