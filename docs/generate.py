@@ -474,7 +474,7 @@ def schema_reference() -> Iterator[tuple[str, str]]:
         "Common questions, written as functions that give rows. Arguments with a default are given by "
         "their names: `metric_name := 'AP'`, `protocol_name := 'trec_eval_9'`. Without a metric, all "
         "are shown. A replica has the macros too; an attached one is made the current database first "
-        "(`use replica`).\n"
+        "(`use replica`). If several warehouses are attached, macros refuse: ask their views.\n"
     )
     yield "views/macros.md", sections("# Macros\n", about, *asked)
     below = [

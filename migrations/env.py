@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 
 import duckdb
 from alembic import context
@@ -56,4 +57,7 @@ _raw.execute(f"use {database.ALIAS}.main")
 _raw.execute(f"create schema if not exists {database.STORE}")
 context.configure(connection=_connection, version_table_schema=database.STORE)
 context.run_migrations()
+context.script.get_revision("r0001").module.create(
+    context.get_context().impl.bind.exec_driver_sql, Path(__file__).with_name("views.sql")
+)
 context.get_context().impl.bind.finish()

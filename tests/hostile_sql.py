@@ -32,7 +32,7 @@ REFUSED = [
     # writing files
     "copy run to 'out.csv'",
     "copy (select 1) to 'out.parquet'",
-    "copy (pivot run_scores on metric using any_value(value)) to 'out.csv'",
+    "copy (pivot scores on metric using any_value(value)) to 'out.csv'",
     "copy run from 'secret.csv'",
     "copy from database warehouse to memory",
     "export database 'out'",
@@ -87,7 +87,7 @@ REFUSED = [
     "create sequence s",
     "create type t as enum ('a')",
     "create index i on run (run_id)",
-    "create table t as pivot run_scores on metric using any_value(value)",
+    "create table t as pivot scores on metric using any_value(value)",
     "drop view leaderboard",
     "drop table store.run cascade",
     "alter table store.run add column x integer",

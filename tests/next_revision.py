@@ -21,9 +21,9 @@ STATEMENTS = (
     "alter table store.run add column colour varchar",
     "comment on column store.run.colour is 'Colour of the run.'",
     "update store.run set checksum = null",
-    "create or replace view judgments as select 1 as number",
-    "comment on view judgments is 'One row.'",
-    "comment on column judgments.number is 'A number.'",
+    "create or replace view store.training_version as select 1 as number",
+    "comment on view store.training_version is 'One row.'",
+    "comment on column store.training_version.number is 'A number.'",
 )
 # What the revisions after that do: rows are written, columns renamed and dropped, a table made anew.
 LATER = (

@@ -345,7 +345,7 @@ def test_the_same_bits_stored_and_scored(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", qrels)
     wh.ingest_run("tiny", run, name="one")
     wh.evaluate(metrics=names)
-    stored = wh.query("select metric, aggregate, value from run_scores").fetchall()
+    stored = wh.query("select metric, aggregate, value from scores").fetchall()
     ours = {metric: value for query, metric, value in rows[0] if query == "all"}
     assert {metric: value for metric, _, value in stored} == ours
     assert {metric: how for metric, how, _ in stored} == {
@@ -450,7 +450,7 @@ def test_parts_are_put_together_alike(wh: Warehouse) -> None:
     values = {
         (part, metric): value
         for part, metric, value in wh.query(
-            "select part, metric, value from slice_scores where is_current"
+            "select part, metric, value from slice_scores"
         ).fetchall()
     }
     # RR is 1 and 1/2 in x and 0 in y; without the document z it is 1, 1 and 0

@@ -55,14 +55,14 @@ def orders(*values: dict[str, float | None], directions: str = "", **asked: Any)
     """Return what the analysis says of metrics m0, m1 … with these values by run."""
     with database.memory() as con:
         con.execute(
-            "create table run_scores (dataset varchar, metric varchar, protocol varchar, run varchar, "
-            "direction varchar, value double, is_current boolean)"
+            "create table score_versions (dataset varchar, metric varchar, protocol varchar, "
+            "run varchar, direction varchar, value double, is_current boolean)"
         )
         for number, found in enumerate(values):
             direction = "lower" if directions[number : number + 1] == "<" else "higher"
             for run, value in found.items():
                 con.execute(
-                    "insert into run_scores values ('d', $1, 'p', $2, $3, $4, true)",
+                    "insert into score_versions values ('d', $1, 'p', $2, $3, $4, true)",
                     [f"m{number}", run, direction, value],
                 )
         relation = con.sql(
@@ -211,7 +211,7 @@ def test_ties_are_those_of_urbano_and_marrero(
 def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = demo.query(
-        "select run, query_id, list(doc_id order by rank) from rankings "
+        "select run, query_id, list(doc_id order by rank) from predictions "
         "where run in ('bm25', 'tasb', 'rr_v2aug_bm25') group by all"
     ).fetchall()
     lists = {(run, query): docs for run, query, docs in rows}
@@ -373,7 +373,7 @@ def test_batches_change_nothing(demo: Warehouse, monkeypatch: pytest.MonkeyPatch
 
 
 def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> None:
-    rows = demo.query("from judgments").fetchall()
+    rows = demo.query("from qrels").fetchall()
     demo.ingest_qrels("other", {rows[0][2]: {rows[0][3]: 3}})
     for run, docs in (("bm25", "ab"), ("tasb", "ba"), ("alone", "a")):
         first = rows[0][3]
@@ -450,7 +450,7 @@ def test_the_command(demo: Warehouse) -> None:
     db = ("--db", str(demo.path), "-f", "csv")
     ((few,),) = demo.query(
         "select count(*) from (select query_id, count(*) filter (where number = 2) as shared from "
-        "(select query_id, doc_id, count(*) as number from rankings where rank <= 10 "
+        "(select query_id, doc_id, count(*) as number from predictions where rank <= 10 "
         "and run in ('tasb', 'bm25') group by all) group by query_id) where shared < 2"
     ).fetchall()
     code, out, told = command("agree", "tasb", "bm25", "-d", "dl19", "--depth", "10", *db)

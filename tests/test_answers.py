@@ -80,7 +80,7 @@ def test_twins(wh: Warehouse) -> None:
         known = {k: v for k, v in own(metric).items() if k not in ("judge", "judged_only", "scope")}
         answer = rows[name.startswith("Citation"), run, query]
         assert value == pytest.approx(twin(metric.name, oracles_answers)(answer, **known)), name
-    pooled = "select run, metric, value from run_scores where metric like '%pooled%'"
+    pooled = "select run, metric, value from scores where metric like '%pooled%'"
     for run, name, value in wh.query(pooled).fetchall():
         known = {k: v for k, v in own(metrics[name]).items() if k != "judge"}
         every = [r for r in (cited if name.startswith("Citation") else assigned) if r["run"] == run]
@@ -342,7 +342,7 @@ def test_assessed_answers_count_whatever_is_judged(wh: Warehouse) -> None:
     for protocol in ("default", "trec_eval_9"):
         wh.evaluate("tiny", metrics=metrics, protocol=protocol)
         values = wh.query(
-            "select metric, value, num_queries from run_scores "
+            "select metric, value, num_queries from scores "
             f"where run = 'one' and protocol = '{protocol}' and metric <> 'P@1'"
         ).fetchall()
         assert sorted(values) == [

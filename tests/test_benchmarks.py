@@ -159,7 +159,7 @@ def history(made_history: Path, tmp_path: Path) -> Path:
 
 
 def scores(wh: Warehouse) -> dict[tuple[str, str], float]:
-    rows = wh.query("select run, metric, value from run_scores").fetchall()
+    rows = wh.query("select run, metric, value from scores").fetchall()
     assert len(rows) == len({row[:2] for row in rows})
     return {(run, metric): value for run, metric, value in rows}
 
@@ -225,8 +225,8 @@ def test_the_board_shows_copies_that_are_values_like_any_other(tmp_path: Path) -
     assert len(board) == 120
     assert len(board.relation.project("AP").distinct().fetchall()) > 60
     apart = """
-        select max(abs(run_scores.value - mean))
-        from run_scores
+        select max(abs(scores.value - mean))
+        from scores
         join (select evaluation_id, avg(value) as mean from store.query_score group by all)
             using (evaluation_id)
     """

@@ -47,7 +47,7 @@ PAGES = {
     "metrics/index.html": "The catalogue",
     f"metrics/{METRIC_KEYS['RR']}.html": "create or replace temp",
     "reference/protocols.html": "trec_eval_9",
-    "reference/schema.html": "run_scores",
+    "reference/schema.html": "score_versions",
 }
 LIVE = {
     "tiny/": "Board of tiny",
@@ -458,7 +458,51 @@ def test_a_long_board_is_sorted_filtered_and_paged_from_its_index(
     assert "Why these numbers" in tab.text()
     tab.open("long/queries/q0.html")
     assert page.locator("#query-values tbody tr").count() == 5
+    # the link to a run that is not tested with the others shows it, with its own values
+    best, *_, last = wh.leaderboard("long")
+    tab.open(f"long/runs/{keys(names)[last.run]}.html")
+    page.click("a.button")
+    page.wait_for_selector("#verdict strong")
+    shown_values = page.locator("#verdict strong").all_text_contents()
+    difference = last["nDCG@2"] - best["nDCG@2"]
+    assert shown_values == [f"{best['nDCG@2']:.4f}", f"{last['nDCG@2']:.4f}", f"{difference:+.4f}"]
+    assert page.locator("select[name=run] option:checked").text_content() == last.run
+    assert f"warehouse compare {best.run} {last.run}" in tab.text()
     assert tab.wrong == []
+
+
+def test_a_page_that_was_open_while_a_run_arrived_shows_nothing_of_two_states(
+    opened: Callable[..., Tab], tmp_path: Path
+) -> None:
+    """Values and texts that it loads are of another state: it is loaded again, and says so."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}, "p": {"b": 1}})
+    (tmp_path / "texts.tsv").write_text("".join(f"{doc}\tText of {doc}.\n" for doc in "abcde"))
+    wh.ingest_text("tiny", tmp_path / "texts.tsv", of="docs")
+    wh.ingest_run("tiny", {"q": {"c": 3.0, "a": 2.0, "d": 1.0}, "p": {"b": 1.0}}, name="m")
+    wh.ingest_run("tiny", {"q": {"d": 3.0, "e": 2.0, "a": 1.0}, "p": {"c": 1.0}}, name="n")
+    wh.evaluate("tiny", metrics=["RR", "P@1"])
+    wh.report(tmp_path / "site", with_text=True)
+    tab, other = (opened(f"{(tmp_path / 'site').as_uri()}/") for _ in range(2))
+    page, texts = tab.open("tiny/compare.html#base=n&run=m"), other.open("tiny/queries/q.html")
+    page.wait_for_selector("#verdict strong")
+    # of another state: a run that comes first on every list, and in the order of names
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}, "p": {"b": 1.0}}, name="a")
+    wh.evaluate("tiny")
+    wh.report(tmp_path / "site", with_text=True)
+    page.select_option("select[name=metric]", label="P@1")
+    page.wait_for_selector(".notice")
+    # by hand: n has nothing relevant first; m has b first for p alone
+    page.wait_for_function("document.querySelector('#verdict span')?.textContent === 'P@1 of n'")
+    assert page.locator("#verdict strong").all_text_contents()[:2] == ["0.0000", "0.5000"]
+    texts.click("#side li button >> nth=0")
+    texts.wait_for_selector(".notice")
+    for button in texts.locator("#side li button").all():
+        button.click()
+        assert button.locator("xpath=ancestor::li").locator(".body").text_content() == (
+            f"Text of {button.text_content()}."
+        )
+    assert (tab.wrong, other.wrong) == ([], [])
 
 
 def test_paper_has_the_tables_and_no_controls(files: Tab) -> None:

@@ -710,7 +710,7 @@ def test_the_metric_of_a_gate_is_computed(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER, age=1800)
     assert command("sync")[0] == 0
     rows = synced.warehouse.query(
-        "select metric, protocol from run_scores where run = 'two' order by all"
+        "select metric, protocol from scores where run = 'two' order by all"
     ).fetchall()
     assert rows == [("P@1", "ranx"), ("RR", "default"), ("RR", "ranx")]
     synced.write("runs/bm25/three.run", RUN, age=900)

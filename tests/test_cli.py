@@ -803,7 +803,7 @@ def test_the_demo_goes_where_it_is_told(
 def test_query_answers(small: Warehouse, program) -> None:
     expected = {
         "'select $a || $b as x' -p \"a=it's\" -p 'b= = $c'": "x\nit's = $c\n",
-        "'select run, value from run_scores where metric = $m order by 1' -p m=RR":
+        "'select run, value from scores where metric = $m order by 1' -p m=RR":
             "run,value\none,0.75\ntwo,0.5\n",
         "'select 1 as i where false'": "i\n",
         "'values (1), (2)'": "col0\n1\n2\n",
@@ -854,7 +854,7 @@ def test_an_empty_result_is_said(small: Warehouse, program) -> None:
 
 @pytest.mark.slow
 def test_formats_hold_the_same_rows(small: Warehouse, program) -> None:
-    query = "query 'select run, value from run_scores order by run, metric'"
+    query = "query 'select run, value from scores order by run, metric'"
     one, two, three, written = program.calls(
         f"{query} -f csv",
         f"{query} -f json",
@@ -942,9 +942,9 @@ def test_an_error_about_a_column_says_what_there_is(
 
 
 def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) -> None:
-    found = run("schema", "rankings")
+    found = run("schema", "predictions")
     assert found.out.startswith(
-        "rankings (view)\n    One row per version of a run, query and document"
+        "predictions (view)\n    One row per current run, query and document"
     )
     example = found.out.splitlines()[-1].strip()
     assert example.startswith('warehouse query "select rank, doc_id')
@@ -953,9 +953,9 @@ def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) ->
     every = run("schema").out
     assert found.out in every
     assert every.index("leaderboard (view)") < every.index("dataset (table)")
-    wrong = run("schema", "rankinks")
+    wrong = run("schema", "predictons")
     assert (wrong.code, wrong.out) == (2, "")
-    assert tells(wrong.err, "rankinks … rankings")
+    assert tells(wrong.err, "predictons … predictions")
 
 
 def test_publish_says_where(run: Callable[..., Answer], small: Warehouse) -> None:
@@ -1051,16 +1051,17 @@ def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], 
     assert "it has no qrels yet: warehouse ingest qrels FILE -d bare" in no_qrels.err
 
 
-def test_a_board_with_a_gap_says_so(run: Callable[..., Answer], small: Warehouse) -> None:
+def test_a_gap_in_a_board_is_computed(run: Callable[..., Answer], small: Warehouse) -> None:
+    """By hand: "three" has the one relevant document of q1 first, and nothing for q2."""
     small.ingest_run("tiny", {"q1": {"a": 1.0}}, name="three")
     small.evaluate(runs="three", metrics="RR")
     found = run("leaderboard", "-d", "tiny", "-f", "csv")
     assert found.out.splitlines()[1:] == [
         "1,one,,0.75,0.75,2,2",
-        "2,three,,0.5,,1,2",
+        "2,three,,0.5,0.5,1,2",
         "2,two,,0.5,0.5,1,2",
     ]
-    assert "1 value missing, 0 stale: warehouse evaluate -d tiny -m METRIC" in found.err
+    assert "not stored: AP; to store: warehouse evaluate -d tiny -m AP" in found.err
 
 
 def test_a_board_has_no_gap_where_a_protocol_means_something_else(

@@ -119,8 +119,7 @@ def test_of_equal_times_the_content_decides(wh: Warehouse) -> None:
                         [content_hash, version],
                     )
             current = 1 + run_hash.index("1"), 1 + qrels_hash.index("1")
-            sql = "select distinct run_version, qrels_version from rankings, judgments where "
-            sql += "rankings.is_current and judgments.is_current"
+            sql = "select distinct run_version, qrels_version from predictions, qrels"
             assert con.execute(sql).fetchall() == [current]
     assert wh.runs("tiny").relation.project("version").fetchall() == [(1,)]
     found = wh.qrels("tiny").relation.filter("is_current").project("version").fetchall()

@@ -161,7 +161,7 @@ def test_without_uniques_the_values_are_those_of_fewer_judgments(dl19: Warehouse
         if group == "ada2"
     }
     assert len(left) > 50
-    qrels = dl19.query("select query_id, doc_id, relevance from judgments").fetchall()
+    qrels = dl19.query("select query_id, doc_id, relevance from qrels").fetchall()
     wh = Warehouse(tmp_path / "fewer.duckdb")
     fewer: dict[str, dict[str, float]] = {}
     for query, document, relevance in qrels:

@@ -79,9 +79,7 @@ def values(found: comparing.Compared) -> dict[tuple[str, str], dict]:
 def stored_values(path: Path) -> dict[tuple[str, str], list[float]]:
     """Return the values of the queries, in the order of their ids, by run and metric."""
     found: dict[tuple[str, str], list[float]] = {}
-    rows = Warehouse(path).query(
-        "select run, metric, value from query_scores where is_current order by query_id"
-    )
+    rows = Warehouse(path).query("select run, metric, value from query_scores order by query_id")
     for run, metric, value in rows.fetchall():
         found.setdefault((run, metric), []).append(value)
     return found
@@ -737,7 +735,9 @@ def test_all_relevant_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_pa
     for run in ("bm25", "tasb"):
         assert [found[name, run]["value"] for name in names] == alone[run]
         assert [bounds[name, run]["judged"] for name in names] == shares[run]
-        rows = stored(dl19, "select query_id, doc_id, rank from rankings where run = $run", run=run)
+        rows = stored(
+            dl19, "select query_id, doc_id, rank from predictions where run = $run", run=run
+        )
         queries = {query for query, _ in judged}
         for name, cutoff in (("AP", 1000), ("nDCG@10", 10)):
             added = [
@@ -762,7 +762,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
         tuple(line.split()[::2]): int(line.split()[3])
         for line in case("dl19_passage").qrels.read_text().splitlines()
     }
-    sql = "select query_id, rank, doc_id from rankings where run = $run and rank <= 4"
+    sql = "select query_id, rank, doc_id from predictions where run = $run and rank <= 4"
     listed = {
         run: {(query, rank): doc for query, rank, doc in stored(dl19, sql, run=run)}
         for run in ("bm25", "tasb")

@@ -312,7 +312,7 @@ def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> No
     assert seed.leaderboard("seed").columns[3:4] == ["AUC"]
     kinds = seed.query("select kind, metric, direction from store.evaluation order by 1").fetchall()
     assert kinds == [("curve", "ROC", "higher"), ("metric", "AUC", "higher")]
-    assert seed.query("select distinct metric from run_scores").fetchall() == [("AUC",)]
+    assert seed.query("select distinct metric from scores").fetchall() == [("AUC",)]
 
 
 def test_the_same_name_as_a_metric_is_not_a_metric(seed: Warehouse) -> None:

@@ -132,7 +132,7 @@ def stored(wh: Warehouse, dataset: str) -> dict[tuple[str, str], Found]:
     """Return all stored points by curve and protocol, then by query."""
     rows = wh.query(
         "select curve, protocol, query_id, position, x, y from curve_points "
-        "where dataset = $d and is_current order by all",
+        "where dataset = $d order by all",
         d=dataset,
     ).fetchall()
     made: dict[tuple[str, str], Found] = {}
@@ -245,9 +245,9 @@ def test_every_parameter_has_a_twin() -> None:
 def values(wh: Warehouse) -> Values:
     """Return the stored values of metrics by query, and over all of them under None."""
     rows = wh.query(
-        "select metric, query_id, value from query_scores where is_current and protocol = 'default' "
+        "select metric, query_id, value from query_scores where protocol = 'default' "
         "union all "
-        "select metric, null, value from run_scores where is_current and protocol = 'default'"
+        "select metric, null, value from score_versions where is_current and protocol = 'default'"
     ).fetchall()
     made: dict[str, dict[str | None, float | None]] = {}
     for metric, query_id, value in rows:
@@ -412,7 +412,7 @@ def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse)
     for query, value in rows.items():
         assert (value is None) == (query not in few)
         assert value is None or math.isclose(area(few[query]), value, rel_tol=1e-12)
-    ((pooled,),) = wh.query("select value from run_scores").fetchall()
+    ((pooled,),) = wh.query("select value from scores").fetchall()
     assert math.isclose(area(few[None]), pooled, rel_tol=1e-12)
 
 

@@ -294,7 +294,7 @@ def compare_by_slice(
     names = list(wanted_by_decile(next(iter(every.values()))))
     slices = list(dict.fromkeys(slice for slice, _ in every))
     wh.evaluate("tags", metrics=names, protocol=protocol, slices=slices)
-    found = stored(wh, "select slice, run, metric, part, value from slice_scores where is_current")
+    found = stored(wh, "select slice, run, metric, part, value from slice_scores")
     ours = {tuple(row[:4]): row[4] for row in found}
     held = 0
     for (slice, run), data in every.items():
@@ -365,8 +365,8 @@ def test_the_parts_of_what_is_shown_add_up(wh: Warehouse) -> None:
     load(wh, data)
     compare_by_slice(wh, {("decile", "run"): data}, "label_deciles")
     found = wh.query(
-        "select metric, sum(slice_scores.value), any_value(run_scores.value) "
-        "from slice_scores join run_scores using (run, metric, protocol) "
+        "select metric, sum(slice_scores.value), any_value(scores.value) "
+        "from slice_scores join scores using (run, metric, protocol) "
         "where metric like 'Share%' group by metric"
     ).fetchall()
     assert len(found) == len(CUTOFFS)

@@ -54,7 +54,7 @@ def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Cou
     first = tiny.evaluate(metrics="RR P@1")
     assert (first.computed, first.stale, first.up_to_date, first.runs) == (4, 0, 0, 2)
     assert first.new_hit_sets == 2
-    assert stored(tiny, "select run, metric, value from run_scores order by all") == [
+    assert stored(tiny, "select run, metric, value from scores order by all") == [
         ("first", "P@1", 0.5),
         ("first", "RR", 0.75),
         ("second", "P@1", 0.5),
@@ -95,16 +95,14 @@ def test_values_of_each_query_and_the_silent_one(tiny: Warehouse) -> None:
         ("second", "q1", 1.0),
         ("second", "q2", 0.0),
     ]
-    found = stored(
-        tiny, "select run, num_queries, num_answered, num_judged from run_scores order by 1"
-    )
+    found = stored(tiny, "select run, num_queries, num_answered, num_judged from scores order by 1")
     assert found == [("first", 2, 2, 2), ("second", 2, 1, 2)]
 
 
 @pytest.mark.core
 def test_the_queries_that_count_are_the_protocols(tiny: Warehouse) -> None:
     tiny.evaluate(metrics="RR", protocol="trec_eval_9")
-    found = stored(tiny, "select run, protocol, value, num_queries from run_scores order by 1")
+    found = stored(tiny, "select run, protocol, value, num_queries from scores order by 1")
     # second is silent on q2: trec_eval 9 leaves the query out
     assert found == [("first", "trec_eval_9", 0.75, 2), ("second", "trec_eval_9", 1.0, 1)]
 
@@ -138,7 +136,7 @@ def test_one_dataset_or_one_run(tiny: Warehouse) -> None:
     tiny.ingest_run("other", RUNS["first"], name="first")
     assert tiny.evaluate("other", metrics="RR").computed == 1
     assert tiny.evaluate("tiny", runs="second", metrics="RR").computed == 1
-    found = stored(tiny, "select dataset, run from run_scores order by all")
+    found = stored(tiny, "select dataset, run from scores order by all")
     assert found == [("other", "first"), ("tiny", "second")]
     # a name without a dataset stands for every run of that name
     assert tiny.evaluate(runs=["first"], metrics="AP").computed == 2
@@ -199,7 +197,7 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     done = tiny.evaluate(metrics="RR P@1")
     assert (done.computed, done.stale, done.up_to_date, done.new_hit_sets) == (2, 2, 2, 0)
 
-    values = dict(stored(tiny, "select run, value from run_scores where metric = 'RR'"))
+    values = dict(stored(tiny, "select run, value from scores where metric = 'RR'"))
     assert values == {"first": 0.375, "second": 0.25}
     of_queries = stored(
         tiny,
@@ -214,9 +212,7 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     monkeypatch.undo()
     back = tiny.evaluate(metrics="RR")
     assert (back.computed, back.stale) == (2, 2)
-    assert (
-        dict(stored(tiny, "select run, value from run_scores where metric = 'RR'"))["first"] == 0.75
-    )
+    assert dict(stored(tiny, "select run, value from scores where metric = 'RR'"))["first"] == 0.75
 
 
 def test_a_changed_sentence_makes_nothing_stale(
@@ -294,9 +290,12 @@ def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) ->
     tiny.ingest_qrels("tiny", {"q1": {"a": 0, "b": 1}, "q2": {"c": 1}}, replace=True)
     done = tiny.evaluate(runs="first", metrics="RR")
     assert (done.computed, done.stale, done.new_hit_sets) == (1, 0, 1)
-    # only the run that is evaluated with the new judgments is on the board: b first, c first
-    assert tiny.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
-    history = "select qrels_version, run, value, is_current from run_scores order by all"
+    # both by the new judgments: first has b first and c first; second has b behind a, and no q2
+    assert tiny.leaderboard("tiny").fetchall() == [
+        (1, "first", None, 1.0, 2, 2),
+        (2, "second", None, 0.25, 1, 2),
+    ]
+    history = "select qrels_version, run, value, is_current from score_versions order by all"
     assert stored(tiny, history) == [
         (1, "first", 0.75, False),
         (1, "second", 0.5, False),
@@ -323,12 +322,12 @@ def bits(value: float | None) -> str | None:
 
 def kept(wh: Warehouse, dataset: str, protocol: str) -> tuple[Values, Values]:
     """Return the bits of the values of each run and query, and of the totals of each run."""
-    where = "where is_current and dataset = $d and protocol = $p"
+    where = "where dataset = $d and protocol = $p"
     asked = {"d": dataset, "p": protocol}
     of_queries = stored(
         wh, f"select run, query_id, metric, value from query_scores {where}", **asked
     )
-    totals = stored(wh, f"select run, 'all', metric, value from run_scores {where}", **asked)
+    totals = stored(wh, f"select run, 'all', metric, value from scores {where}", **asked)
     return (
         {tuple(key): bits(value) for *key, value in of_queries},
         {tuple(key): bits(value) for *key, value in totals},
@@ -387,7 +386,7 @@ def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse, num
 
 def everything(wh: Warehouse) -> dict[tuple, str | None]:
     found = stored(wh, "select run, protocol, metric, query_id, value from query_scores")
-    totals = stored(wh, "select run, protocol, metric, 'all', value from run_scores")
+    totals = stored(wh, "select run, protocol, metric, 'all', value from scores")
     return {tuple(row[:4]): bits(row[4]) for row in [*found, *totals]}
 
 
@@ -472,7 +471,7 @@ def test_totals_are_summed_in_the_order_of_the_queries(tmp_path: Path) -> None:
             name=f"r{number}",
         )
     wh.evaluate(metrics="RR nDCG")
-    for run, metric, value in stored(wh, "select run, metric, value from run_scores"):
+    for run, metric, value in stored(wh, "select run, metric, value from scores"):
         total = 0.0
         for (one,) in stored(
             wh,
@@ -609,7 +608,7 @@ def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
     wh.evaluate("d", metrics=levels)
     means = {
         (run, metric): value
-        for run, metric, value in wh.query("select run, metric, value from run_scores").fetchall()
+        for run, metric, value in wh.query("select run, metric, value from scores").fetchall()
     }
     for run in ("a", "b", "c"):
         mean = sum(means[run, level] for level in levels) / 11
@@ -643,7 +642,7 @@ def test_what_changes_while_values_are_computed_is_in_them(tiny: Warehouse, coun
     found = tiny.evaluate("tiny", metrics="RR P@1", on_metric=change)
     assert len(seen) > 2
     assert (found.computed, found.up_to_date) == (2, 2)
-    assert stored(tiny, "select run, metric, value from run_scores order by all") == [
+    assert stored(tiny, "select run, metric, value from scores order by all") == [
         ("first", "P@1", 0.5),
         ("first", "RR", 0.75),
         ("third", "P@1", 0.0),
@@ -697,7 +696,7 @@ def test_windows_of_runs_are_stored_one_after_another(
     wh.ingest_qrels("tiny", QRELS)
     for n in range(5):
         wh.ingest_run("tiny", {"q1": {"b": 1.0, "a": 1.5 - n}, "q2": {"c": 1}}, name=f"run {n}")
-    rows = "select run, value, count(*) over () from run_scores order by all"
+    rows = "select run, value, count(*) over () from scores order by all"
 
     def cut(_: str) -> None:
         seen.append(len(stored(other, rows)))

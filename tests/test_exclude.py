@@ -59,7 +59,7 @@ def test_stored_runs_get_the_values_of_filtered_files(tmp_path_factory, runs, le
         wh.ingest_run("d", run, name=f"run {number}")
     done = wh.evaluate("d", metrics=METRICS, protocol=protocol, exclude=left_out)
     assert done.protocol == f"{protocol}~excluded"
-    sql = "select metric, value from run_scores where is_current and protocol = $p and run = $run"
+    sql = "select metric, value from scores where protocol = $p and run = $run"
     for number, run in enumerate(runs):
         stored = wh.query(sql, p=done.protocol, run=f"run {number}").relation.fetchall()
         assert dict(stored) == means(QRELS, filtered(run, left_out), protocol=protocol)

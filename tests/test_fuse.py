@@ -46,7 +46,7 @@ def rows(wh: Warehouse, sql: str) -> list[Any]:
 def content(wh: Warehouse, run: str) -> list[Any]:
     return rows(
         wh,
-        f"select query_id, doc_id, score from rankings where run = '{run}' and is_current order by all",
+        f"select query_id, doc_id, score from predictions where run = '{run}' order by all",
     )
 
 

@@ -104,7 +104,7 @@ def test_large_scores_keep_their_differences(
     wh.ingest_run("tiny", {"r": {"x": 1.0}}, name="other")
     wh.fuse("tiny", ["large", "other"], "sum", name="both", normalise=normalise)
     rows = wh.query(
-        "select score from rankings where run = 'both' and query_id = 'q' order by rank"
+        "select score from predictions where run = 'both' and query_id = 'q' order by rank"
     )
     assert [row[0] for row in rows.fetchall()] == pytest.approx(expected, abs=1e-15)
 

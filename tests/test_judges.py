@@ -103,7 +103,7 @@ def test_what_is_stored(wh: Warehouse, put: Put) -> None:
         assert {one.status for one in done} == {"loaded" if name == "a.csv" else "unchanged"}
     rows = wh.query(
         "select judge, doc_id, relevance from judge_judgments "
-        "where is_newest and judge_kind = 'crowd' order by all"
+        "where judge_kind = 'crowd' order by all"
     ).fetchall()
     assert rows == [("x", "d00", 1.0), ("y", "d00", 0.0), ("y", "d01", 2.0)]
     assert wh.verify().is_good
@@ -417,7 +417,7 @@ def test_correction_of_stored_judgments(wh: Warehouse) -> None:
 
 def _lists(wh: Warehouse, run: str) -> dict[str, list[str]]:
     rows = wh.query(
-        "select query_id, list(doc_id order by rank) from rankings where run = $run group by 1",
+        "select query_id, list(doc_id order by rank) from predictions where run = $run group by 1",
         run=run,
     ).fetchall()
     return dict(rows)
@@ -435,7 +435,7 @@ def test_qrels_of_several_judges(tmp_path: Path) -> None:
         done = wh.combine_judges("it", rule=rule, label=rule, replace=True)
         assert done.num_rows == 4
         rows = wh.query(
-            "select doc_id, relevance from judgments where is_current order by doc_id"
+            "select doc_id, relevance from qrels_versions where is_current order by doc_id"
         ).fetchall()
         assert rows == [("a", pytest.approx(a)), ("b", b), ("c", -1), ("d", 2)]
     one = wh.combine_judges("it", "y", replace=True)

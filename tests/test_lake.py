@@ -32,10 +32,8 @@ RUNS = {
     "half": {"q1": {"d1": 0.9, "d2": 0.4}},
     "last": {"q1": {"d9": 0.9, "d1": 0.4}, "q2": {"d4": 0.5, "d3": 0.25}},
 }
-BOARD = "select dataset, run, metric, value from run_scores where is_current order by all"
-CURRENT = (
-    "select dataset, run, metric, query_id, value from query_scores where is_current order by all"
-)
+BOARD = "select dataset, run, metric, value from score_versions where is_current order by all"
+CURRENT = "select dataset, run, metric, query_id, value from query_scores order by all"
 VALUES = (
     "select dataset, run, metric, protocol, query_id, value, is_current "
     "from query_scores order by all"
@@ -305,7 +303,7 @@ def test_people_sync_into_one_lake(
     assert rows(team, "select run, metric, value from leaderboard order by all") == [
         ("ann", "AP", 1.0), ("ann", "P@1", 1.0), ("bob", "AP", 0.5), ("bob", "P@1", 0.5),
     ]  # fmt: skip
-    gates = "select run, value, verdict, is_red, accepted_why from gate_results order by run"
+    gates = "select run, value, verdict, is_red, accepted_why from gates order by run"
     assert rows(team, gates) == [
         ("ann", 1.0, "first", False, None),
         ("bob", 0.5, "regressed", False, "on purpose"),

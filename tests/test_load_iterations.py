@@ -452,7 +452,7 @@ def test_the_highest_grade_counts_stored_and_from_files(wh: Warehouse, put) -> N
     wh.evaluate("tiny", metrics="P@2 R@1 NumRel")
     # q1: b (1), x (unjudged), a (2): one of the first two, one of two relevant; q2: nothing relevant
     expected = {"P@2": (1 / 2 + 0) / 2, "R@1": (1 / 2 + 0) / 2, "NumRel": 2.0}
-    assert dict(rows(wh, "select metric, value from run_scores")) == expected
+    assert dict(rows(wh, "select metric, value from scores")) == expected
     scores = Warehouse.score(path, RUN, "P@2 R@1 NumRel", iterations=True)
     assert scores.means() == expected
     shown = (

@@ -178,7 +178,7 @@ def stored(case: dict[str, Any], metrics: list[str], folder: Path) -> dict[tuple
     found = wh.query("select metric, query_id, value from query_scores").fetchall()
     found += [
         (metric, "all", value)
-        for metric, value in wh.query("select metric, value from run_scores").fetchall()
+        for metric, value in wh.query("select metric, value from scores").fetchall()
     ]
     return {(metric, query): value for metric, query, value in found}
 

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 from projects import command
 from refusals import expect_refusal
@@ -160,7 +161,7 @@ def test_it_is_computed_several_times_on_one_connection(tiny: Warehouse) -> None
         for name in ("P@1", "P@2", "P@1"):
             stored_metrics.with_missing(con, ["tiny"], [name], rules)
         rows = con.execute(
-            "select metric, run, value from run_scores where is_current order by all"
+            "select metric, run, value from score_versions where is_current order by all"
         ).fetchall()
     assert rows == [
         ("P@1", "one", 0.5), ("P@1", "two", 0.5), ("P@2", "one", 0.5), ("P@2", "two", 0.5),
@@ -290,3 +291,50 @@ def test_runs_are_chosen_by_name_system_and_tag(tmp_path: Path) -> None:
         "compare", "--tag", "stage=first", "-m", "P@1", "-f", "csv", "--db", str(wh.path)
     )
     assert (code, len(out.splitlines())) == (0, 2)
+
+
+# --------------------------------------------------------------------------- runs not evaluated
+
+
+@pytest.fixture
+def half(wh: Warehouse) -> Warehouse:
+    """Two runs with values, and one that was loaded later: by hand, its RR is (1/2 + 1) / 2 = 3/4."""
+    wh.ingest_qrels("tiny", {"q": {"a": 1}, "p": {"b": 1}})
+    for name in ("one", "two"):
+        wh.ingest_run("tiny", {"q": {"a": 2.0, "b": 1.0}, "p": {"a": 2.0}}, name=name)
+    wh.evaluate(metrics="RR")
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}, "p": {"b": 3.0}}, name="late")
+    return wh
+
+
+def test_a_loaded_run_is_everywhere_without_being_named(half: Warehouse, tmp_path: Path) -> None:
+    board = half.leaderboard("tiny")
+    assert [(row.run, row.RR) for row in board] == [("late", 0.75), ("one", 0.5), ("two", 0.5)]
+    assert any("not stored: RR" in note for note in board.notes)
+    assert {row.run for row in half.history("tiny")} == {"one", "two", "late"}
+    assert {row.run for row in half.compare("tiny", ["one"])} == {"two", "late"}
+    assert [(row.query_id, row.RR) for row in half.queries("tiny", "late")] == [
+        ("p", 1.0),
+        ("q", 0.5),
+    ]
+    made = half.export(tmp_path / "bundle", "tiny")
+    assert made.num_runs == 3
+    assert Warehouse.verify_bundle(tmp_path / "bundle").is_good
+    # nothing of it is stored
+    assert half.query("select distinct run from scores order by run").fetchall() == [
+        ("one",),
+        ("two",),
+    ]
+
+
+def test_printed_sql_of_a_run_that_is_not_evaluated_is_an_error(half: Warehouse) -> None:
+    told = "not evaluated under this protocol: late"
+    with (
+        duckdb.connect(str(half.path), read_only=True) as con,
+        pytest.raises(duckdb.Error, match=told),
+    ):
+        con.execute(Warehouse.sql("RR"))
+    half.evaluate(metrics="AP")
+    with duckdb.connect(str(half.path), read_only=True) as con:
+        values = [value for *_, value in con.execute(Warehouse.sql("RR")).fetchall()]
+    assert sorted(values) == [0, 0, 0.5, 1, 1, 1]

@@ -197,4 +197,4 @@ def test_evaluating_waits_for_no_sqlalchemy(tmp_path: Path) -> None:
     )
     found = call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1])
     assert found.split() == ["1", "False"]
-    assert wh.query("select value from run_scores").fetchall() == [(1.0,)]
+    assert wh.query("select value from scores").fetchall() == [(1.0,)]

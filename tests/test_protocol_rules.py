@@ -96,7 +96,7 @@ def test_queries_that_count_and_what_is_stored_of_them(wh: Warehouse) -> None:
             *(("mine", query) for query in mine), *(("other", query) for query in other),
         ]  # fmt: skip
         sql = (
-            "select run, num_queries, num_answered, num_judged from run_scores "
+            "select run, num_queries, num_answered, num_judged from scores "
             "where protocol = $protocol order by all"
         )
         assert wh.query(sql, protocol=protocol).fetchall() == [
@@ -208,7 +208,7 @@ def test_a_metric_that_asks_for_judged_documents_itself() -> None:
 
 
 def by_part(wh: Warehouse, slice: str) -> dict[tuple[str, str], float | None]:
-    sql = "select part, metric, value from slice_scores where slice = $slice and is_current"
+    sql = "select part, metric, value from slice_scores where slice = $slice"
     return {(part, m): value for part, m, value in wh.query(sql, slice=slice).fetchall()}
 
 
@@ -277,7 +277,7 @@ def test_stored_values_are_those_of_files(wh: Warehouse, tmp_path: Path, protoco
     wh.evaluate("all", metrics=EVERYTHING, protocol=protocol)
     rows = wh.query(
         "select run, metric, query_id, value from query_scores "
-        "union all select run, metric, 'all', value from run_scores"
+        "union all select run, metric, 'all', value from scores"
     ).fetchall()
     stored = {row[:3]: row[3] for row in rows}
     scored = {

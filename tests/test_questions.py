@@ -149,11 +149,14 @@ def test_every_view_has_an_example(wh: Warehouse) -> None:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("relation", sorted(view_examples.EXAMPLES.keys() - {"gate_results"}))
+@pytest.mark.parametrize(
+    "relation", sorted(view_examples.EXAMPLES.keys() - {"gates", "gate_versions"})
+)
 def test_the_examples_of_the_views_answer(
     wh: Warehouse, small_with_parts: Warehouse, relation: str, tmp_path: Path
 ) -> None:
     assert relation in view_examples.EXAMPLES[relation]
+    shown = relation.replace("_versions", "s")
     if relation.endswith("_text"):
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_texts.duckdb"))
         (tmp_path / "queries.tsv").write_text("19335\tdefinition of an anthropological field\n")
@@ -162,11 +165,15 @@ def test_the_examples_of_the_views_answer(
         wh.ingest_text("dl19", tmp_path / "docs.tsv", of="docs")
     if relation.startswith(("slice", "curve", "comparison", "fused")):
         wh = small_with_parts
-    if relation == "imported_scores":
+    if shown in ("attributes", "attribute_versions"):
+        wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_attributes.duckdb"))
+        (tmp_path / "lengths.csv").write_text("query_id,length\n19335,4\n")
+        wh.ingest_attributes("dl19", tmp_path / "lengths.csv", of="queries")
+    if shown == "imported_scores":
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_scores.duckdb"))
         rows = [{"query_id": "19335", "metric": "nuggets", "value": 0.5}]
         wh.ingest_scores("dl19", rows, name="bm25")
-    if relation in ("nugget_assignments", "answer_citations"):
+    if shown in ("nugget_assignments", "answer_citations"):
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_answers.duckdb"))
         rows = [
             {"query_id": "19335", "text": "a fact", "importance": "vital"}
@@ -175,7 +182,7 @@ def test_the_examples_of_the_views_answer(
         wh.ingest_nuggets("dl19", rows)
         wh.ingest_assignments("dl19", rows, name="bm25")
         wh.ingest_citations("dl19", rows, name="bm25")
-    if relation == "judge_judgments":
+    if shown == "judge_judgments":
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_judges.duckdb"))
         wh.ingest_judgments("dl19", {"19335": {"8412681": 1}}, judge="ann")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
@@ -195,15 +202,18 @@ def test_macros_answer_as_the_commands_do(wh: Warehouse, tmp_path: Path) -> None
             assert found, name
             assert con.execute(example).fetchall() == found
     for run, system, place, value in rows(
-        wh, "select run, system, place, value from board('dl19', 'AP(rel=2)')"
+        wh,
+        "select run, system, place, value from board_as_of('dl19', now(), metric_name := 'AP(rel=2)')",
     ):
         (asked,) = wh.leaderboard("dl19", metrics="AP(rel=2)", run=run)
         assert (asked.run, asked.system, asked["AP(rel=2)"]) == (run, system, value)
         (at,) = [row.place for row in wh.leaderboard("dl19", metrics="AP(rel=2)") if row.run == run]
         assert at == place
-    steps = "select run, value, best_so_far, is_record from history('dl19', 'nDCG@10')"
+    steps = "select run, value, best_so_far, is_record from history where metric = $m order by step"
     timeline = wh.history("dl19", "nDCG@10")
-    assert rows(wh, steps) == [(r.run, r.value, r.best_so_far, r.is_record) for r in timeline]
+    assert rows(wh, steps, m="nDCG@10") == [
+        (r.run, r.value, r.best_so_far, r.is_record) for r in timeline
+    ]
     assert rows(wh, "from compare('dl19', 'bm25', 'nobody', 'nDCG@10')") == []
     pytest.importorskip("scipy")
     (pair,) = wh.compare("dl19", ["bm25", "tasb"], "nDCG@10")
@@ -216,12 +226,12 @@ def test_macros_answer_as_the_commands_do(wh: Warehouse, tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_query_without_rows_says_which_metric_is_meant(wh: Warehouse) -> None:
     meant = "'ndcg@10' is stored as 'nDCG@10'"
-    for sql in ("from leaderboard where metric = 'ndcg@10'", "from board('dl19', $m)"):
+    for sql in ("from leaderboard where metric = 'ndcg@10'", "from compare('dl19', 'a', 'b', $m)"):
         params = {"m": "ndcg@10"} if "$m" in sql else {}
         assert wh.query(sql, params).notes == (meant,)
     answer = wh.stream("from leaderboard where metric in ('ndcg@10', 'x')", write=lambda _: None)
     assert (answer.rows, answer.told) == (0, meant)
-    for sql in ("from leaderboard where run = 'ndcg@10'", "from board('dl19', 'AP')"):
+    for sql in ("from leaderboard where run = 'ndcg@10'", "from compare('dl19', 'a', 'b', 'AP')"):
         assert wh.query(sql).notes == ()
 
 
@@ -235,7 +245,7 @@ def test_the_example_of_gates_answers(tmp_path: Path, monkeypatch: pytest.Monkey
     wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="half")
     wh.evaluate(metrics="RR")
     assert not wh.check(new=True).is_good
-    ((_, run, _, value, *_),) = wh.query(view_examples.EXAMPLES["gate_results"]).fetchall()
+    ((_, run, _, value, *_),) = wh.query(view_examples.EXAMPLES["gates"]).fetchall()
     assert (run, value) == ("half", 0.5)
 
 

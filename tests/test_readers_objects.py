@@ -418,11 +418,11 @@ def test_an_answer_of_the_warehouse_is_a_source(
     pytest.importorskip("pyarrow")
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
     wh.ingest_run("tiny", {"q": {"a": 1.0, "b": 0.5}}, name="one")
-    answer = wh.query("select query_id, doc_id, score * 2 as score from rankings")
+    answer = wh.query("select query_id, doc_id, score * 2 as score from predictions")
     for _ in range(2):  # it is not used up
         assert Warehouse.score({"q": {"a": 1}}, answer, "AP").means() == {"AP": 1.0}
     assert wh.ingest_run("tiny", answer, name="double").status == "loaded"
-    found = wh.query("select score from rankings where run = 'double' order by rank")
+    found = wh.query("select score from predictions where run = 'double' order by rank")
     assert found.fetchall() == [(2.0,), (1.0,)]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"needs pyarrow: .*install .*\[arrow\]"):

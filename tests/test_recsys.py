@@ -305,7 +305,7 @@ def test_stored_runs_and_files_give_the_same(wh: Warehouse) -> None:
     read = Warehouse.score(QRELS, RUN, names, training=SEEN, attributes=[FILMS])
     stored = wh.query(
         "select query_id, metric, value from query_scores "
-        "union all select 'all', metric, value from run_scores"
+        "union all select 'all', metric, value from scores"
     )
     assert set(stored.fetchall()) == set(read.relation.fetchall())
 

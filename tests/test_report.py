@@ -145,7 +145,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 def _script(path: Path) -> dict[str, object]:
     text = path.read_text(encoding="utf-8")
-    return json.loads(text[text.index(" = ") + 3 : -2])
+    return json.loads(text[text.index("] = ") + 4 : -2])["data"]
 
 
 RUN_KEYS, METRIC_KEYS = keys(RUNS), keys(METRICS)
@@ -191,7 +191,7 @@ def test_pages_keep_a_strict_policy_and_ask_no_other_machine(site: Site) -> None
 
 @pytest.mark.slow
 def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
-    board = site.warehouse.leaderboard("tiny", ci=True)
+    board = site.warehouse.leaderboard("tiny", ci=True, run=RUNS)
     page = site.pages["tiny/index.html"]
     shown = {row[1].split("system of")[0]: row for row in page.cells[1:]}
     for row in board:
@@ -201,7 +201,8 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
             width = row[board_intervals.width_of(metric)]
             said = value if width is None else f"{value}±{width:.4f}"
             assert cells[2 + place].replace(" (best)", "") == said
-    grouped = site.warehouse.leaderboard("tiny", sort="RR", ties=True)
+    assert "not evaluated: not evaluated; to compute: warehouse evaluate -d tiny" in page.text
+    grouped = site.warehouse.leaderboard("tiny", sort="RR", ties=True, run=RUNS)
     first = re.findall(
         r'data-key="(rr[^"]*)" data-value="[^"]*" data-place="(\d+)" data-places="([^"]*)"',
         page.source,
@@ -231,7 +232,7 @@ def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
             assert [visible(row.query_id), *values] in page.cells
         assert site.warehouse.explain("tiny", run, "q0", "RR").fingerprint in page.text
         rows = site.warehouse.query(
-            "select value from run_scores "
+            "select value from scores "
             "where dataset = 'tiny' and run = $run and protocol = 'default'",
             run=run,
         ).fetchall()
@@ -273,13 +274,13 @@ def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> 
 
 @pytest.mark.slow
 def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
-    board = [row.run for row in site.warehouse.leaderboard("tiny")]
+    board = [row.run for row in site.warehouse.leaderboard("tiny", run=RUNS)]
     for metric in METRICS:
         found = _script(site.folder / "tiny" / "data" / f"{METRIC_KEYS[metric]}.js")
         pairs = site.warehouse.compare("tiny", board, metric, all_pairs=True, judged=False)
         assert len(found["pairs"]) == len(pairs) == 6
         for shown, row in zip(found["pairs"], pairs, strict=True):
-            assert (board[shown[0]], board[shown[1]]) == (row.base, row.run)
+            assert shown[:2] == [RUN_KEYS[row.base], RUN_KEYS[row.run]]
             numbers = (row.difference, row.low, row.high)
             assert shown[2:5] == [None if one is None else round(one, 4) for one in numbers]
             assert shown[5] == (None if row.effect_size is None else round(row.effect_size, 2))
@@ -405,7 +406,7 @@ def test_names_are_text_and_every_page_is_there(site: Site, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_grades_may_be_fractions_and_effects_infinite(site: Site) -> None:
     assert "grade 1.5" in site.pages["tiny/queries/q0.html"].text
-    assert "Infinity" in rendering.script("RR", [float("inf")])
+    assert "Infinity" in rendering.script("RR", [float("inf")], "now")
 
 
 def test_keys_differ_where_file_systems_do_not() -> None:

@@ -157,7 +157,7 @@ def load_case(wh: Warehouse, name: str) -> Warehouse:
     parts = {name: (0, 1, 2, 3)}
     wh.ingest_qrels(name, str(found.qrels))
     if name in REPLICATED:
-        rows = wh.query("select query_id, doc_id, relevance from judgments").fetchall()
+        rows = wh.query("select query_id, doc_id, relevance from qrels").fetchall()
         topics = sorted({row[0] for row in rows})
         for rest, sides in ((0, (0, 2)), (1, (1, 3))):
             kept: dict[str, dict[str, int]] = {topic: {} for topic in topics[rest::2]}

@@ -138,7 +138,7 @@ def test_every_digit_is_saved(board: Result, tmp_path: Path) -> None:
 def test_a_result_is_a_source(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q1": {"a": 1}})
     wh.ingest_run("tiny", {"q1": {"a": 2.0, "b": 1.0}}, name="one")
-    kept = wh.query("select query_id, doc_id, score from rankings where doc_id = 'a'")
+    kept = wh.query("select query_id, doc_id, score from predictions where doc_id = 'a'")
     assert wh.ingest_run("tiny", kept, name="two").num_rows == 1
     (done,) = wh.ingest_runs("copies", kept, name_from="stem")
     assert "no name" in str(done) or isinstance(done, UsageError)

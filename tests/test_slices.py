@@ -45,14 +45,12 @@ def loaded(wh: Warehouse, qrels: Qrels, run: Run) -> Warehouse:
 
 def parts(wh: Warehouse, slice: str, run: str = "one") -> dict[tuple[str, str], float | None]:
     """Return the values over all queries of the parts of a slice."""
-    sql = (
-        "select part, metric, value from slice_scores where slice = $s and run = $r and is_current"
-    )
+    sql = "select part, metric, value from slice_scores where slice = $s and run = $r"
     return {(p, m): v for p, m, v in stored(wh, sql, s=slice, r=run)}
 
 
 def of_queries(wh: Warehouse, slice: str) -> dict[tuple[str, str, str], float | None]:
-    sql = "select part, metric, query_id, value from slice_query_scores where slice = $s and is_current"
+    sql = "select part, metric, query_id, value from slice_query_scores where slice = $s"
     return {(p, m, q): v for p, m, q, v in stored(wh, sql, s=slice)}
 
 
@@ -206,7 +204,7 @@ def test_parts_of_the_queries_add_up_to_the_whole(wh: Warehouse) -> None:
         "select w.metric, w.aggregate, w.value, w.num_queries, "
         "sum(s.value), sum(s.value * s.num_queries) / sum(s.num_queries), sum(s.num_queries), "
         "sum(s.num_judged), any_value(w.num_judged), sum(s.num_answered), any_value(w.num_answered) "
-        "from run_scores as w join slice_scores as s using (run, metric) group by all",
+        "from scores as w join slice_scores as s using (run, metric) group by all",
     )
     assert len(rows) == 3
     for _, aggregate, whole, num, total, mean, nums, judged, all_judged, had, all_had in rows:
@@ -221,7 +219,7 @@ def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
     wh.evaluate(
         metrics=metrics, slices=["ending = quantiles(ord(doc_id[-1]), 4)", "last = doc_id[-1]"]
     )
-    whole = dict(stored(wh, "select metric, value from run_scores"))
+    whole = dict(stored(wh, "select metric, value from scores"))
     by_query: dict[tuple[str, str], float] = {}
     for (_, metric, query), value in of_queries(wh, "last").items():
         by_query[metric, query] = by_query.get((metric, query), 0) + value
@@ -433,5 +431,5 @@ def test_boards_show_the_whole_or_a_slice(wh: Warehouse) -> None:
     ]  # fmt: skip
     assert wh.slices("tiny", "n").fetchall() == [("9", 1, 1, 1, 1), ("10", 2, 2, 2, 2)]
     # nothing of a slice is on the boards and in the views of the whole
-    assert stored(wh, "select count(*) from run_scores") == [(2,)]
+    assert stored(wh, "select count(*) from scores") == [(2,)]
     assert stored(wh, "select count(*) from query_scores") == [(6,)]

@@ -398,7 +398,7 @@ def test_pooled_values_are_stored(tmp_path: Path) -> None:
     assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).computed == 6
     assert wh.evaluate(metrics=["LAG", "LAG(aggregate=pooled)"]).up_to_date == 6
     found = wh.query(
-        "select run, metric, aggregate, value, num_queries from run_scores order by all"
+        "select run, metric, aggregate, value, num_queries from scores order by all"
     ).fetchall()
     assert found == [
         ("both", "LAG", "mean", 0.5, 2),

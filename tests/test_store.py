@@ -101,7 +101,7 @@ def test_replace_makes_a_version_and_keeps_the_history(wh: Warehouse) -> None:
     assert kept == [(1, "d1", 2.5), (1, "d2", 1.5), (2, "d1", 1.0), (2, "d2", 3.0)]
     # version 1 has d1 first in both queries: RR 1; version 2 has it second in q1: (1/2 + 1) / 2
     assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 0.75, 2, 2)]
-    history = rows(wh, "select run_version, value, is_current from run_scores order by 1")
+    history = rows(wh, "select run_version, value, is_current from score_versions order by 1")
     assert history == [(1, 1.0, False), (2, 0.75, True)]
     assert [row[2] for row in wh.runs("tiny").fetchall()] == [2]
 
@@ -238,7 +238,7 @@ def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> 
     wh.ingest_run("tiny", {"q": {"near": 0.1, "far": 9.0}}, name="up")
     wh.ingest_run("tiny", {"q": {"near": 0.1, "far": 9.0}}, name="down", lower_is_better=True)
     wh.evaluate(metrics="RR")
-    assert rows(wh, "select run, value from run_scores order by run") == [
+    assert rows(wh, "select run, value from scores order by run") == [
         ("down", 1.0),
         ("up", 0.5),
     ]
@@ -252,7 +252,7 @@ def test_a_run_with_ranks_only(wh: Warehouse, tmp_path: Path) -> None:
     wh.ingest_run("tiny", str(tmp_path / "ranks.csv"))
     wh.evaluate(metrics="RR AP")
     # b second, c third: RR 1/2, AP (1/2 + 2/3) / 2 = 7/12
-    assert dict(rows(wh, "select metric, value from run_scores")) == {
+    assert dict(rows(wh, "select metric, value from scores")) == {
         "RR": 0.5,
         "AP": pytest.approx(7 / 12, abs=1e-15),
     }
@@ -264,7 +264,7 @@ def test_equal_scores_are_ordered_by_document_id_descending(wh: Warehouse) -> No
     wh.ingest_run("tiny", {"q": {"a": 1.0, "b": 1.0, "c": 1.0}}, name="ties")
     wh.evaluate(metrics="RR")
     # c, b, a
-    assert rows(wh, "select value from run_scores") == [(pytest.approx(1 / 3, abs=1e-15),)]
+    assert rows(wh, "select value from scores") == [(pytest.approx(1 / 3, abs=1e-15),)]
 
 
 # --------------------------------------------------------------------------- warnings

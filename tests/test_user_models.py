@@ -238,7 +238,7 @@ def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path)
         name="mine",
     )
     wh.evaluate("tiny", metrics=["AUC", "ERR@5"])
-    sql = "select metric, value, num_queries from run_scores order by metric"
+    sql = "select metric, value, num_queries from scores order by metric"
     # a: 1 of 1 pairs, c: 1 of 2; b has nothing else than the document that is not relevant, s no answer
     assert wh.query(sql).fetchall() == [
         ("AUC", 0.75, 2),

@@ -5,10 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import re
+import shlex
+import tomllib
+from pathlib import Path
 
 import duckdb
 import pytest
 
+import warehouse
+from warehouse.analyze.view_examples import EXAMPLES
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -28,7 +34,8 @@ def test_rankings_by_hand(wh: Warehouse) -> None:
         "tiny", {"q1": {"a": 0.1, "b": 0.5, "c": 0.5, "d": 9.0}, "q2": {"a": 1.0}}, name="one"
     )
     wh.ingest_run("tiny", {"q1": {"a": 3.0, "b": 1.0}}, name="far", lower_is_better=True)
-    sql = "select query_id, rank, doc_id, score, relevance from rankings where run = $run order by 1, 2"
+    sql = "select query_id, rank, doc_id, score, relevance from predictions where run = $run "
+    sql += "order by all"
     assert rows(wh, sql, run="one") == [
         ("q1", 1, "d", 9.0, None),
         ("q1", 2, "c", 0.5, None),
@@ -45,13 +52,14 @@ def test_rankings_of_versions(wh: Warehouse) -> None:
     wh.ingest_run("tiny", {"q": {"b": 1.0}}, name="r", replace=True)
     wh.ingest_run("other", {"q": {"a": 1.0}}, name="r")
     wh.ingest_qrels("tiny", {"q": {"b": 2}}, replace=True)
-    sql = "select dataset, run_version, doc_id, relevance, is_current from rankings order by all"
+    sql = "select dataset, run_version, doc_id, relevance, is_current from prediction_versions "
+    sql += "order by all"
     assert rows(wh, sql) == [
         ("other", 1, "a", None, True),
         ("tiny", 1, "a", None, False),
         ("tiny", 2, "b", 2, True),
     ]
-    sql = "select qrels_version, doc_id, relevance, is_current from judgments order by all"
+    sql = "select qrels_version, doc_id, relevance, is_current from qrels_versions order by all"
     assert rows(wh, sql) == [(1, "a", 1, False), (2, "b", 2, True)]
 
 
@@ -60,10 +68,10 @@ def test_a_document_judged_by_subtopic(wh: Warehouse, tmp_path) -> None:
     path.write_text("q 1 a 1\nq 2 a 2\nq 1 b 0\n")
     wh.ingest_qrels("web", str(path), iterations=True)
     wh.ingest_run("web", {"q": {"a": 2.0, "b": 1.0, "c": 0.5}}, name="r")
-    assert rows(wh, "select rank, doc_id, relevance from rankings order by rank") == [
+    assert rows(wh, "select rank, doc_id, relevance from predictions order by rank") == [
         (1, "a", 2), (2, "b", 0), (3, "c", None),
     ]  # fmt: skip
-    assert rows(wh, "select doc_id, iteration, relevance from judgments order by all") == [
+    assert rows(wh, "select doc_id, iteration, relevance from qrels order by all") == [
         ("a", "1", 1), ("a", "2", 2), ("b", "1", 0),
     ]  # fmt: skip
 
@@ -91,7 +99,7 @@ def test_rankings_on_random_runs(wh: Warehouse) -> None:
             for rank, document in enumerate(ranked, 1):
                 grade = qrels.get(query, {}).get(document)
                 expected.add((f"r{number}", query, rank, document, scores[document], grade))
-    found = rows(wh, "select run, query_id, rank, doc_id, score, relevance from rankings")
+    found = rows(wh, "select run, query_id, rank, doc_id, score, relevance from predictions")
     assert set(found) == expected
     assert len(found) == len(expected)
 
@@ -121,7 +129,7 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
     )
     with wh.file.read() as con:
         for condition in conditions:
-            sql = f"explain (format json) select * from rankings where {condition}"
+            sql = f"explain (format json) select * from predictions where {condition}"
             plan = json.loads(con.execute(sql).fetchall()[0][1])
             paths = above_the_windows(plan[0], ())
             assert paths, condition
@@ -165,7 +173,7 @@ def test_history_on_random_runs(wh: Warehouse) -> None:
         wh.ingest_run("tiny", run, name=f"r{number}", run_at=start + dt.timedelta(days=day))
     wh.evaluate(metrics="AP LAG RR")
     for metric, better in (("AP", max), ("RR", max), ("LAG", min)):
-        values = dict(rows(wh, "select run, value from run_scores where metric = $m", m=metric))
+        values = dict(rows(wh, "select run, value from scores where metric = $m", m=metric))
         found = rows(
             wh,
             "select step, run, value, best_so_far, is_record from history where metric = $m "
@@ -187,7 +195,9 @@ def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
     wh.evaluate(metrics="RR")
     wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
     wh.evaluate(metrics="RR")
-    sql = "select qrels_version, step, value, best_so_far, is_record from history order by 1"
+    sql = (
+        "select qrels_version, step, value, best_so_far, is_record from history_versions order by 1"
+    )
     assert rows(wh, sql) == [(1, 1, 1.0, 1.0, True), (2, 1, 0.5, 0.5, True)]
 
 
@@ -214,7 +224,7 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -
     wh.evaluate("tiny", metrics="RR", slices=["some = query_id = 'q'", "other = query_id"])
     wh.curve("tiny", "ROC", store=True)
     shown = {
-        "run_scores": ["value"],
+        "scores": ["value"],
         "query_scores": ["query_id", "direction", "run_id", "value"],
         "slice_scores": ["slice", "value"],
         "slice_query_scores": ["slice", "query_id", "direction", "run_id", "value"],
@@ -237,3 +247,141 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -
         for view, sql in queries.items():
             newer = [(*row[:-1], row[-1] + 1) for row in before[view]]
             assert con.execute(sql).fetchall() == newer, view
+
+
+# --------------------------------------------------------------------------- what is current
+
+
+def test_examples_give_the_number_of_the_board_after_new_judgments(
+    wh: Warehouse, tmp_path: Path
+) -> None:
+    """Without a word about versions: of qrels that were replaced, and of a run that was.
+
+    RR of "old" is 1 by the first qrels and 1/2 by the second; its first version, and the first of
+    the qrels, would have the higher value in every example that takes the best.
+    """
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 2.0, "b": 1.0}}, name="old", system="s")
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "c": 1.0}}, name="new", system="t", replace=True)
+    wh.evaluate(metrics="RR")
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
+    wh.ingest_run(
+        "tiny", {"q": {"c": 2.0, "d": 1.5, "b": 1.0}}, name="new", system="t", replace=True
+    )
+    wh.evaluate(metrics="RR")
+    board = {row.run: row.RR for row in wh.leaderboard("tiny", metrics="RR")}
+    assert board == {"old": 1 / 2, "new": pytest.approx(1 / 3, abs=1e-15)}
+    shown = tomllib.loads(
+        (Path(warehouse.__file__).with_name("demo") / "demo.toml").read_text(encoding="utf-8")
+    )
+    (asked,) = (line for line in shown["next"] if line.startswith("query"))
+    printed = shlex.split(asked)[1].replace("nDCG@10", "RR")
+    assert dict(rows(wh, printed)) == {"s": board["old"], "t": board["new"]}
+    for sql in (
+        "select run, max(value) from scores group by run",
+        "select run, max(value) from query_scores group by run",
+        "select run, max(value) from leaderboard group by run",
+        "select run, arg_max(value, run_version) from history group by run",
+        "select run, max(value) from board_as_of('tiny', now()) group by run",
+        "select run, 1 / rank from predictions semi join qrels using (query_id, doc_id)",
+    ):
+        assert dict(rows(wh, sql)) == board, sql
+    for name, example in EXAMPLES.items():
+        if "_versions" not in name:
+            assert not re.search("is_current|_versions", example), name
+
+
+def test_a_run_that_is_not_evaluated_is_on_the_board(wh: Warehouse) -> None:
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 2.0, "b": 1.0}}, name="one")
+    wh.evaluate(metrics="RR")
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="two")
+    sql = "select place, run, value, is_evaluated from leaderboard order by place"
+    assert rows(wh, sql) == [(1, "one", 1.0, True), (None, "two", None, False)]
+    wh.evaluate(metrics="RR")
+    assert rows(wh, sql) == [(1, "one", 1.0, True), (2, "two", 0.5, True)]
+
+
+def test_the_past_in_sql_is_that_of_the_command(wh: Warehouse) -> None:
+    """At each moment at which something came or went: new qrels, a new run, a removed one."""
+    moments = []
+
+    def then() -> None:
+        wh.evaluate(metrics="RR P@1")
+        moments.append(wh.query("select max(evaluated_at) from scores").fetchall()[0][0])
+
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="one")
+    then()
+    wh.ingest_run("tiny", {"q": {"a": 2.0}}, name="two")
+    then()
+    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
+    then()
+    wh.ingest_run("tiny", {"q": {"a": 3.0, "c": 2.0, "b": 1.0}}, name="one", replace=True)
+    then()
+    moments.append(dt.datetime.now(dt.UTC))
+    seen = []
+    for moment in moments:
+        found = rows(
+            wh, "select run, value from board_as_of('tiny', $t, metric_name := 'RR')", t=moment
+        )
+        board = wh.leaderboard("tiny", metrics="RR", as_of=moment)
+        assert found == [(row.run, row.RR) for row in board]
+        seen.append(dict(found))
+    assert seen[0] == {"one": 0.5}
+    assert seen[1] == {"one": 0.5, "two": 1.0}
+    assert seen[2] == {"one": 1.0, "two": 0.0}
+    assert seen[3] == seen[4] == {"one": pytest.approx(1 / 3, abs=1e-15), "two": 0.0}
+    # a date is its end, a time without a zone is in UTC, in any session
+    now = moments[-1]
+    with duckdb.connect(str(wh.path), read_only=True) as con:
+        con.execute("set timezone = 'Pacific/Auckland'")
+        for written in (
+            f"{now:%Y-%m-%d}",
+            f"{now:%Y-%m-%d %H:%M:%S.%f}",
+            f"{now:%Y-%m-%d %H:%M:%S.%f}+00",
+        ):
+            sql = "select run, value from board_as_of('tiny', $t, metric_name := 'RR') order by run"
+            assert dict(con.execute(sql, {"t": written}).fetchall()) == seen[-1], written
+        sql = "select count(*) from scores_as_of($t)"
+        for written, number in (
+            (f"{now - dt.timedelta(days=1):%Y-%m-%d}", 0),
+            (f"{now:%Y-%m-%d}", 4),
+        ):
+            assert con.execute(sql, {"t": written}).fetchall() == [(number,)]
+
+
+# --------------------------------------------------------------------------- other databases
+
+
+def test_each_attached_warehouse_answers_for_itself(wh: Warehouse, tmp_path: Path) -> None:
+    """Under two names, from a file and from memory: views have their own rows, macros refuse."""
+    other = Warehouse(tmp_path / "second.duckdb")
+    for each, run in ((wh, {"a": 1.0}), (other, {"b": 2.0, "a": 1.0})):
+        each.ingest_qrels("tiny", {"q": {"a": 1}})
+        each.ingest_run("tiny", {"q": run}, name="r")
+        each.evaluate(metrics="RR")
+    with duckdb.connect(str(wh.path), read_only=True) as con:
+        con.execute(f"attach '{other.path}' as other (read_only)")
+        _check_each(con, {wh.path.stem: 1.0, "other": 0.5})
+    with duckdb.connect() as con:
+        for name, each in (("one", wh), ("two", other)):
+            con.execute(f"attach '{each.path}' as {name} (read_only)")
+        _check_each(con, {"one": 1.0, "two": 0.5})
+        con.execute("use two")
+        _check_each(con, {"one": 1.0, "two": 0.5})
+        con.execute("detach one")
+        assert con.execute("select value from board_as_of('tiny', now())").fetchall() == [(0.5,)]
+
+
+def _check_each(con: duckdb.DuckDBPyConnection, values: dict[str, float]) -> None:
+    asked = [
+        *("scores_as_of(now())", "board_as_of('tiny', now())", "board_as_of('gone', now())"),
+        *("compare('tiny', 'r', 'r', 'RR')", "compare('gone', 'r', 'r', 'RR')"),
+    ]
+    for name, value in values.items():
+        for view in ("leaderboard", "scores", "query_scores", "history", "score_times"):
+            assert con.execute(f'select value from "{name}".{view}').fetchall() == [(value,)]
+        for one in asked:
+            with pytest.raises(duckdb.Error, match=r"Several warehouses|Did you mean"):
+                con.execute(f'from "{name}".{one}').fetchall()

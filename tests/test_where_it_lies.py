@@ -24,8 +24,8 @@ pytestmark = pytest.mark.core
 RUNS = ("text", "table", "ranked")
 METRICS = ["nDCG@10", "AP", "Coverage@5", "Share@5", "AUC(ties=input)"]
 VALUES = (
-    "select run, metric, protocol, query_id, value from query_scores where is_current order by all",
-    "select run, metric, protocol, value from run_scores where is_current order by all",
+    "select run, metric, protocol, query_id, value from query_scores order by all",
+    "select run, metric, protocol, value from score_versions where is_current order by all",
     "select hit.* from store.hit order by all",
     "from store.ranking order by all",
     "select name, content_hash, source_sha256, num_queries, num_predictions from store.run order by 1",
@@ -112,12 +112,12 @@ def test_values_are_those_of_loaded_runs(
     pair: tuple[Warehouse, Warehouse, dict[str, Path]],
 ) -> None:
     stored, lying, paths = pair
-    found = lying.query("from rankings")
+    found = lying.query("from predictions")
     assert found.relation.fetchall() == []
     note = "the predictions of ranked, table, text stay in their files: SQL does not find them"
     assert found.told() == (note,)
-    assert lying.stream("select 1 from rankings", write=lambda text: None).told == note
-    assert stored.query("from rankings limit 1").told() == ()
+    assert lying.stream("select 1 from predictions", write=lambda text: None).told == note
+    assert stored.query("from predictions limit 1").told() == ()
     for sql in VALUES:
         found = _rows(lying, sql)
         assert found, sql
@@ -150,7 +150,7 @@ def test_what_reads_whole_lists_later(
             wh.ingest_qrels("mine", grades, replace=True).version,
             wh.evaluate("mine", metrics=["nDCG@10", "Share@5"], engine=ThreadPoolExecutor(2)).computed,
             *(_rows(wh, sql) for sql in VALUES[:3]),
-            _rows(wh, "select query_id, doc_id, score from rankings where run = 'both' order by all"),
+            _rows(wh, "select query_id, doc_id, score from predictions where run = 'both' order by all"),
         ]  # fmt: skip
         assert Warehouse.verify_bundle(tmp_path / f"bundle-{number}").is_good
         checked = wh.verify()

@@ -243,7 +243,7 @@ class Warehouse:
         ...     _ = wh.ingest_judgments("tiny", {"q": {"a": grade}}, judge=name)
         >>> wh.combine_judges("tiny").version
         4
-        >>> wh.query("select relevance from judgments where is_current").fetchall()
+        >>> wh.query("select relevance from qrels").fetchall()
         [(2.0,)]
         """
         from warehouse.analyze import datasets
@@ -774,7 +774,7 @@ class Warehouse:
         >>> made = wh.fuse("tiny", ["one", "two"], "CombSUM", normalise="none", name="both")
         >>> made.method, made.loaded.num_rows
         ('sum', 3)
-        >>> found = wh.query("select doc_id, score from rankings where run = 'both' order by rank")
+        >>> found = wh.query("select doc_id, score from predictions where run = 'both' order by rank")
         >>> found.fetchall()
         [('x', 4.0), ('z', 2.0), ('y', 2.0)]
         """

@@ -6,8 +6,10 @@ The tables and views are in the SQL file beside this one, with the comments of t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 from alembic import op
 
 revision = "r0001"
@@ -71,7 +73,7 @@ COLUMNS = {
     ),
     "judged_only": (
         "Whether unjudged documents were removed from the lists first; the values then differ "
-        "from those in run_scores."
+        "from those in scores."
     ),
     "label": "Label given with --label. Null if none was given.",
     "left_out": (
@@ -157,6 +159,13 @@ _RELATION = re.compile(
 )
 
 
+# The comments of the columns of tables that are there already; `run` comes first.
+_OF_TABLES = (
+    "select column_name, arg_min(comment, (table_name <> 'run', table_name)) from duckdb_columns() "
+    "where schema_name = 'store' and comment is not null group by column_name"
+)
+
+
 def upgrade() -> None:
     execute = op.get_bind().exec_driver_sql
     execute("comment on table store.alembic_version is 'One row: the version of this schema.'")
@@ -164,18 +173,30 @@ def upgrade() -> None:
         "comment on column store.alembic_version.version_num is "
         "'Name of the newest migration that this file has had.'"
     )
+    create(execute, Path(__file__).with_suffix(".sql"))
+
+
+def create(execute: Callable[[str], duckdb.DuckDBPyConnection], path: Path) -> None:
+    """Make the relations of a file with their comments.
+
+    A view with all columns of another one has its comments too.
+    """
+    made: dict[str, dict[str, str]] = {}
+    of_tables: dict[str, str] = dict(execute(_OF_TABLES).fetchall())
     of_run: dict[str, str] = {}
-    sql = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
-    for comment, kind, name, body in _RELATION.findall(sql):
-        execute(f"create {kind} {name} {body}")
+    for comment, kind, name, body in _RELATION.findall(path.read_text(encoding="utf-8")):
+        execute(f"create {'' if kind == 'table' else 'or replace '}{kind} {name} {body}")
         what = "macro table" if kind == "macro" and " as table" in body else kind
         execute(f"comment on {what} {name} is {_quoted(' '.join(comment.split()))}")
         if kind == "macro":
             continue
         said = _column_comments(kind, body)
         of_run = said if name == "store.run" else of_run
+        whole = re.search(r"select (?:\* exclude|score_times\.\*).*?from (\w+)", body, re.DOTALL)
+        made[name] = said = (made[whole[1]] if whole else {}) | said
         for column, *_ in execute(f"describe {name}").fetchall():
-            text = said.get(column) or COLUMNS.get(column) or of_run[column]
+            text = said.get(column) or COLUMNS.get(column) or of_run.get(column)
+            text = text or of_tables[column]
             execute(f"comment on column {name}.{column} is {_quoted(text)}")
 
 

@@ -1,6 +1,6 @@
-"""Values that other programs computed: where they came from, and a view of them.
+"""Values that other programs computed: where they came from.
 
-The table and the view are in the SQL file beside this one.
+The table is in the SQL file beside this one.
 """
 
 from __future__ import annotations
@@ -33,21 +33,7 @@ _COMMENTS = {
         "Hash of the SQL that computed it; it changes with the formula, and then the value is "
         "stale. 'imported' if another program computed it."
     ),
-    "view imported_scores": (
-        "One row per version of a run, version of the qrels and metric with values that another "
-        "program computed: the newest, and where they came from."
-    ),
 }
-# Columns of the view mean what they mean in the table, or in run_scores.
-_COLUMNS_OF_VIEW = """
-select made.column_name, arg_min(said.comment, said.table_name)
-from duckdb_columns() as made
-join duckdb_columns() as said using (database_name, column_name)
-where made.table_name = 'imported_scores'
-    and said.table_name in ('imported_score', 'run_scores')
-    and said.comment is not null
-group by made.column_name
-"""
 
 
 def upgrade() -> None:
@@ -57,8 +43,6 @@ def upgrade() -> None:
             execute(sql)
     for what, text in _COMMENTS.items():
         execute(f"comment on {what} is {_quoted(text)}")
-    for column, text in execute(_COLUMNS_OF_VIEW).fetchall():
-        execute(f"comment on column imported_scores.{column} is {_quoted(text)}")
 
 
 def _quoted(text: str) -> str:

@@ -6,10 +6,3 @@ create table store.imported_score (
     judge varchar,
     checksum ubigint
 );
-
-create view imported_scores as
-select
-    dataset, run, run_version, qrels_version, metric, protocol, judge, value, num_queries, source,
-    source_sha256, format, is_current, evaluated_at, evaluation_id
-from run_scores
-join store.imported_score using (evaluation_id);

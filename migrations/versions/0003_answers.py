@@ -42,13 +42,6 @@ _CITATION = {
     "doc_id": "Id of the cited document. Null if the sentence cites nothing.",
     "support": "Whether the document supports the sentence: fully, partly or not. Null without one.",
 }
-_OF_RUN = {
-    "dataset": "Name of the dataset.",
-    "run": "Name of the run.",
-    "run_version": "Version of the run.",
-    "judge": _JUDGE,
-    "is_current": "Whether this is the newest of the current run, for the current nuggets.",
-}
 # What each table and view is, and its columns.
 _COMMENTS: dict[str, tuple[str, dict[str, str]]] = {
     "table store.nugget_set": (
@@ -116,14 +109,6 @@ _COMMENTS: dict[str, tuple[str, dict[str, str]]] = {
             "content_hash": _HASH,
             "is_current": "Whether this is the newest, for the current nuggets.",
         },
-    ),
-    "view nugget_assignments": (
-        "One row per nugget and assessed answer of a run: whether the answer states the nugget.",
-        {**_OF_RUN, **_NUGGET, "assignment": _ASSIGNMENT},
-    ),
-    "view answer_citations": (
-        "One row per citation of a sentence of an assessed answer, or per sentence without any.",
-        {**_OF_RUN, **_CITATION},
     ),
 }
 

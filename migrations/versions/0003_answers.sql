@@ -88,39 +88,3 @@ select
     is_newest and coalesce(nugget_set_version.is_current, kind = 'citations') as is_current
 from ordered
 left join store.nugget_set_version using (nugget_set_id);
-
-create view nugget_assignments as
-select
-    run_version.dataset,
-    run_version.run,
-    run.version as run_version,
-    judge,
-    query_id,
-    nugget_id,
-    text,
-    importance,
-    weight,
-    part,
-    assignment,
-    run_version.is_current and assessment_version.is_current as is_current
-from store.assignment
-join store.assessment_version using (assessment_id)
-join store.nugget using (nugget_set_id, query_id, nugget_id)
-join store.run_version using (run_id)
-join store.run using (run_id);
-
-create view answer_citations as
-select
-    run_version.dataset,
-    run_version.run,
-    run.version as run_version,
-    judge,
-    query_id,
-    sentence,
-    doc_id,
-    support,
-    run_version.is_current and assessment_version.is_current as is_current
-from store.citation
-join store.assessment_version using (assessment_id)
-join store.run_version using (run_id)
-join store.run using (run_id);

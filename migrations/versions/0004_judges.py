@@ -45,17 +45,6 @@ _COMMENTS = {
     "column store.judge_version.judge": _JUDGE,
     "column store.judge_version.qrels_version": "Version of the dataset's qrels.",
     "column store.judge_version.is_newest": "Whether this is the judge's newest version.",
-    "view judge_judgments": "One row per version of a judge's judgments, query and document.",
-    "column judge_judgments.dataset": "Name of the dataset.",
-    "column judge_judgments.judge": _JUDGE,
-    "column judge_judgments.judge_kind": _KIND,
-    "column judge_judgments.model": _MODEL,
-    "column judge_judgments.qrels_version": "Version of the dataset's qrels.",
-    "column judge_judgments.query_id": "Id of the query.",
-    "column judge_judgments.doc_id": "Id of the document.",
-    "column judge_judgments.relevance": ("Grade of relevance; below 0 the document is not judged."),
-    "column judge_judgments.is_newest": "Whether this is the judge's newest version.",
-    "column judge_judgments.qrels_id": "Key of qrels, in this file.",
 }
 # A view that is made anew loses its comments.
 _MADE_ANEW = "qrels_version"

@@ -26,11 +26,3 @@ from store.qrels_judge
 join store.qrels using (qrels_id)
 join store.dataset using (dataset_id)
 window newest_first as (partition by dataset_id, judge order by store.recency(ingested_at, content_hash) desc);
-
-create view judge_judgments as
-select
-    judge_version.dataset, judge_version.judge, qrels_judge.judge_kind, qrels_judge.model,
-    judge_version.qrels_version, query_id, doc_id, relevance, is_newest, qrels_id
-from store.judge_version
-join store.qrels_judge using (qrels_id)
-join store.judgment using (qrels_id);

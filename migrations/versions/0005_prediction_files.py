@@ -15,8 +15,8 @@ down_revision = "r0004"
 _COMMENTS = {
     "table store.prediction_file": (
         "One row per version of a run whose predictions stay in their file, as loaded with "
-        "--where-it-lies: they are not in store.prediction, nor in the view rankings. The hash of the "
-        "file is run.source_sha256."
+        "--where-it-lies: they are not in store.prediction, nor in the view predictions. The hash "
+        "of the file is run.source_sha256."
     ),
     "column store.prediction_file.run_id": "Key of run, in this file.",
     "column store.prediction_file.place": "Absolute path of the file, or its URL.",
@@ -33,12 +33,6 @@ _COMMENTS = {
 def upgrade() -> None:
     execute = op.get_bind().exec_driver_sql
     execute(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
-    ((of_view,),) = execute(
-        "select comment from duckdb_views() where schema_name = 'main' and view_name = 'rankings'"
-    ).fetchall()
-    comments = _COMMENTS | {
-        "view rankings": f"{of_view} It has no run whose predictions stay in their file."
-    }
-    for what, text in comments.items():
+    for what, text in _COMMENTS.items():
         quoted = text.replace("'", "''")
         execute(f"comment on {what} is '{quoted}'")

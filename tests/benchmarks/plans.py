@@ -88,7 +88,7 @@ def main(path: str, dataset: str, metric: str) -> None:
     found = scanned(path, dataset, metric)
     if read := found & FORBIDDEN:
         sys.exit(f"{metric}: {', '.join(sorted(read))} is scanned")
-    mean = "select avg(value order by run) from run_scores where metric = $metric"
+    mean = "select avg(value order by run) from scores where metric = $metric"
     ((value,),) = Warehouse(path).query(mean, metric=metric).fetchall()
     print(f"{metric},{value!r}")
     print(f"note: EXPLAIN shows scans of {', '.join(sorted(found))}; no prediction among them")

@@ -134,7 +134,7 @@ def write(folder: Path, database: Path, dataset: str, until: threading.Event) ->
     wh = Warehouse(database)
     run = next(iter(wh.leaderboard(dataset, top=1))).run
     rows = wh.query(
-        "select query_id, doc_id, score from rankings where dataset = $dataset and run = $run",
+        "select query_id, doc_id, score from predictions where dataset = $dataset and run = $run",
         dataset=dataset, run=run,
     ).fetchall()  # fmt: skip
     spool, took = folder / "runs", []

@@ -44,7 +44,7 @@ KINDS = ("dict", "pandas", "polars", "arrow")
 PREPARED = ("dict", "arrow")
 
 # in order, for the last bit
-_MEANS = "select metric, avg(value order by run) from run_scores {where} group by metric"
+_MEANS = "select metric, avg(value order by run) from scores {where} group by metric"
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Board:
 
 @contextmanager
 def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> Iterator[None]:
-    """Look up the current values of a dataset once, for all reads of the view `run_scores`.
+    """Look up the current values of a dataset once, for all reads of the view `score_versions`.
 
     On this connection the view then has nothing else and, after the block, nothing at all.
     """
@@ -55,7 +55,7 @@ def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -
         yield
     finally:
         with suppress(duckdb.Error):  # in an aborted transaction, the rollback removes them
-            con.execute("drop view temp.run_scores; drop table temp.current_score")
+            con.execute("drop view temp.score_versions; drop table temp.current_score")
 
 
 def of_dataset(

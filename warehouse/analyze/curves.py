@@ -104,7 +104,7 @@ def curve(
             raise UsageError(requirements.unfit(dataset, done.unfit[dataset]))
         if not names:
             rows = con.execute(
-                "select distinct run from curve_points where is_current and dataset = $dataset "
+                "select distinct run from curve_point_versions where is_current and dataset = $dataset "
                 "and curve = $curve and protocol = $protocol order by run",
                 {"dataset": dataset, "curve": str(metric), "protocol": rules.name},
             ).fetchall()

@@ -120,7 +120,7 @@ def _kinds(
     """Return what each word may be: a run, a metric or a query of the dataset."""
     rows = con.execute(
         "select run, 'run' from runs where dataset = $dataset and list_contains($words, run) "
-        "union select query_id, 'query' from judgments "
+        "union select query_id, 'query' from qrels_versions "
         "where dataset = $dataset and list_contains($words, query_id)",
         {"dataset": dataset, "words": list(words)},
     ).fetchall()
@@ -201,7 +201,7 @@ def _provenance(
         (row,) = rows
         return dict(zip(columns, row, strict=True))
     valued = con.execute(
-        "select distinct run from run_scores where is_current and dataset = $dataset "
+        "select distinct run from score_versions where is_current and dataset = $dataset "
         "and metric = $metric and protocol = $protocol order by run",
         asked,
     ).fetchall()

@@ -18,7 +18,7 @@ from warehouse.store.clock import Clock
 
 def fired(con: duckdb.DuckDBPyConnection) -> list[int]:
     """Return the keys of the versions of runs of which a gate fired, without the accepted ones."""
-    rows = con.execute("select distinct run_id from gate_results where is_red").fetchall()
+    rows = con.execute("select distinct run_id from gate_versions where is_red").fetchall()
     return [int(run_id) for (run_id,) in rows]
 
 

@@ -65,9 +65,10 @@ def history(
     with past.put_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         asked = stored_metrics.first_name(con, name, metric, rules)
+        asked = asked or stored_metrics.with_values(con, [name], rules)[:1]
         made: Mapping[str, int] = {}
         if compute:
-            made = stored_metrics.with_missing(con, [name], asked, rules)
+            made = stored_metrics.with_missing(con, [name], asked, rules, is_past=as_of is not None)
         chosen = asked[0] if asked else stored_metrics.choose(con, name, [], rules)[0]
         found = _timeline(con, name, chosen, rules, wanted=wanted)
         told = stored_metrics.computed_notes(
@@ -92,7 +93,7 @@ def _timeline(
     """
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
     rows = con.execute(
-        "select direction from run_scores where dataset = $dataset "
+        "select direction from score_versions where dataset = $dataset "
         "and metric = $metric and protocol = $protocol order by evaluated_at",
         asked,
     ).fetchall()

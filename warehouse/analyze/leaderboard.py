@@ -83,7 +83,9 @@ def leaderboard(
             asked = list(names)
             if order is not None and order not in stored_metrics.with_values(con, datasets, rules):
                 asked.append(order)
-            made = stored_metrics.with_missing(con, datasets, asked, rules, slice)
+            made = stored_metrics.with_missing(
+                con, datasets, asked, rules, slice, is_past=as_of is not None
+            )
         if len(datasets) == 1:
             with board.narrowed(con, datasets[0], rules):
                 make = partial(

@@ -12,7 +12,7 @@ from warehouse.metrics.notation import parse_one
 from warehouse.store.database import ALIAS
 
 # What asks for metrics, and text between single quotes.
-_ASKED = re.compile(r"\b(metric|metric_name|(board|history|compare)\s*\()", re.IGNORECASE)
+_ASKED = re.compile(r"\b(metric|metric_name|(board_as_of|compare)\s*\()", re.IGNORECASE)
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 # The most texts that are looked at.
 _MOST = 50
@@ -23,8 +23,8 @@ def words(sql: str, params: Mapping[str, object]) -> list[str]:
 
     >>> words("from leaderboard where metric = 'ndcg@10'", {}), words("select 'a'", {})
     (['ndcg@10'], [])
-    >>> words("from board('dl19', $m)", {"m": "map"})
-    ['dl19', 'map']
+    >>> words("from compare('dl19', 'a', 'b', $m)", {"m": "map"})
+    ['dl19', 'a', 'b', 'map']
     """
     if not _ASKED.search(sql):
         return []

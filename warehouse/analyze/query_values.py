@@ -39,7 +39,9 @@ def queries(
         wanted = stored_metrics.names(con, [name], metrics, rules)
         if slice is not None:
             stored_metrics.check_slice(con, name, slice)
-        made = stored_metrics.with_missing(con, [name], wanted, rules, slice, [run])
+        made = stored_metrics.with_missing(
+            con, [name], wanted, rules, slice, [run], is_past=as_of is not None
+        )
         told = stored_metrics.computed_notes(
             [name], made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
         )
@@ -63,7 +65,7 @@ def _queries(
     shown = stored_metrics.choose(con, dataset, metrics, protocol, slice)
     column_names.check(shown)
     rows = con.execute(
-        "select distinct run from run_scores where is_current and dataset = $dataset "
+        "select distinct run from score_versions where is_current and dataset = $dataset "
         "and protocol = $protocol",
         {"dataset": dataset, "protocol": protocol.name},
     ).fetchall()
@@ -95,7 +97,7 @@ def _queries(
 def _put_predictions(con: duckdb.DuckDBPyConnection, dataset: str, run: str) -> None:
     """Put the predictions of a run in scope, and what may be left out of them."""
     ((run_id, qrels_id),) = con.execute(
-        "select distinct run_id, qrels_id from run_scores "
+        "select distinct run_id, qrels_id from score_versions "
         "where is_current and dataset = $dataset and run = $run",
         {"dataset": dataset, "run": run},
     ).fetchall()

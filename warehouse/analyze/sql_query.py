@@ -48,7 +48,7 @@ _NO_COLUMN = re.compile(
     re.MULTILINE,
 )
 # What has ranked lists.
-_LISTS = re.compile(r"\b(rankings|prediction)\b", re.IGNORECASE)
+_LISTS = re.compile(r"\b(predictions?|prediction_versions)\b", re.IGNORECASE)
 _SOURCE = re.compile(r"\b(?:from|join)\s+(?:\w+\.)*(\w+)", re.IGNORECASE)
 
 

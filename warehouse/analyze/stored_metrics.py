@@ -216,10 +216,13 @@ def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
 
 
 def with_values(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], protocol: Protocol
+    con: duckdb.DuckDBPyConnection,
+    datasets: Sequence[str],
+    protocol: Protocol,
+    slice: str | None = None,
 ) -> list[str]:
     """Return the metrics that datasets have values of against the current qrels, oldest first."""
-    return [name for dataset in datasets for name in _with_values(con, dataset, protocol)]
+    return [name for dataset in datasets for name in _with_values(con, dataset, protocol, slice)]
 
 
 def with_missing(
@@ -229,21 +232,25 @@ def with_missing(
     protocol: Protocol,
     slice: str | None = None,
     runs: Sequence[str] = (),
+    *,
+    is_past: bool = False,
 ) -> Mapping[str, int]:
     """Compute the values of metrics that are not stored, for this connection; return runs by metric.
 
     They are those of the runs that are read, or of some `runs` alone, in the parts of a slice if
-    there is one. Without names,
-    and without anything stored against the qrels that are read, they are the metrics that are stored
-    against others, or else the usual ones. What is gone, as the runs that were forgotten since, has
-    no values.
+    there is one. Without names, they are the metrics that some run of each dataset has values of
+    against the qrels that are read; else those that are stored against others, or the usual ones.
+    What is gone, as the runs that were forgotten since, has no values. A board of the past without
+    names has what was stored then.
     """
     if protocol.is_imported:
         return {}
-    wanted = list(names)
+    stored = [] if names or is_past else with_values(con, datasets, protocol, slice)
+    shared = [name for name in stored if stored.count(name) == len(datasets)]
+    wanted = list(dict.fromkeys(names or shared))
     if not wanted and not any(_has_values(con, dataset, protocol) for dataset in datasets):
         rows = con.execute(
-            "select distinct metric from run_scores "
+            "select distinct metric from score_versions "
             "where list_contains($datasets, dataset) and protocol = $protocol order by metric",
             {"datasets": list(datasets), "protocol": protocol.name},
         ).fetchall()
@@ -380,7 +387,7 @@ def directions(
 ) -> dict[str, str]:
     """Return the better direction of each metric, as of when it was last computed."""
     rows = con.execute(
-        "select metric, arg_max(direction, evaluated_at) from run_scores "
+        "select metric, arg_max(direction, evaluated_at) from score_versions "
         "where is_current and list_contains($datasets, dataset) "
         "and protocol = $protocol and list_contains($metrics, metric) group by metric",
         {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},

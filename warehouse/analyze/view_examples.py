@@ -10,51 +10,64 @@ from warehouse.errors import UsageError, nearest
 from warehouse.store.database import STORE
 
 # Views in the order of display, each with a question that it answers; tests run them.
-EXAMPLES: dict[str, str] = {
+_CURRENT: dict[str, str] = {
     "leaderboard": "from leaderboard where metric = 'nDCG@10' order by dataset, place",
-    "run_scores": "select system, max(value) as best from run_scores "
-    "where metric = 'nDCG@10' and is_current group by system order by best desc",
+    "scores": "select system, max(value) as best from scores "
+    "where metric = 'nDCG@10' group by system order by best desc",
     "query_scores": "select query_id, avg(value) as mean from query_scores "
-    "where metric = 'nDCG@10' and is_current group by query_id order by mean, query_id limit 5",
+    "where metric = 'nDCG@10' group by query_id order by mean, query_id limit 5",
     "runs": "select run, tags['stage'] as stage, num_predictions from runs order by dataset, run",
-    "judgments": "select query_id, count(*) filter (where relevance > 0) as relevant from judgments "
-    "where is_current group by query_id order by relevant, query_id limit 5",
+    "qrels": "select query_id, count(*) filter (where relevance > 0) as relevant from qrels "
+    "group by query_id order by relevant, query_id limit 5",
     "judge_judgments": "select judge, avg(relevance) as mean from judge_judgments "
-    "where is_newest group by judge order by judge",
-    "rankings": "select rank, doc_id, score, relevance from rankings "
-    "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
+    "group by judge order by judge",
+    "predictions": "select rank, doc_id, score, relevance from predictions "
+    "where run = 'bm25' and query_id = '19335' order by rank limit 10",
     "history": "select step, run_at, run, value, best_so_far from history "
     "where metric = 'nDCG@10' and is_record order by dataset, step",
-    "gate_results": "select dataset, run, metric, value, reference, reference_value, why "
-    "from gate_results where is_red and is_current order by all",
+    "gates": "select dataset, run, metric, value, reference, reference_value, why "
+    "from gates where is_red order by all",
     "fused_runs": "select run, method, source, source_version, weight from fused_runs "
-    "where is_current order by run, position",
-    "imported_scores": "select run, metric, value, judge, source from imported_scores "
-    "where is_current order by all",
+    "order by run, position",
+    "imported_scores": "select run, metric, value, judge, source from imported_scores order by all",
     "nugget_assignments": "select run, judge, text, assignment from nugget_assignments "
-    "where query_id = '19335' and is_current order by all",
+    "where query_id = '19335' order by all",
     "answer_citations": "select run, judge, support, count(*) as citations from answer_citations "
-    "where is_current group by all order by all",
+    "group by all order by all",
     "slice_scores": "select slice, part, run, value from slice_scores "
-    "where metric = 'nDCG@10' and is_current order by all",
+    "where metric = 'nDCG@10' order by all",
     "slice_query_scores": "select slice, part, run, count(*) as queries from slice_query_scores "
-    "where metric = 'nDCG@10' and is_current group by all order by all",
+    "where metric = 'nDCG@10' group by all order by all",
     "curve_points": "select run, x, y from curve_points "
-    "where curve = 'ROC' and query_id is null and is_current order by run, position",
+    "where curve = 'ROC' and query_id is null order by run, position",
+    "attributes": "select subject, attribute, count(distinct subject_id) as present "
+    "from attributes group by all order by all",
     "query_text": "select query_id, text from query_text where text ilike '%definition%'",
-    "document_text": "select rank, doc_id, text from rankings "
+    "document_text": "select rank, doc_id, text from predictions "
     "join document_text using (dataset, doc_id) "
-    "where run = 'bm25' and query_id = '19335' and is_current order by rank limit 10",
+    "where run = 'bm25' and query_id = '19335' order by rank limit 10",
     "comparisons": "select metric, base, run, difference, p_adjusted from comparisons "
-    "where is_current order by p_adjusted, metric, base, run",
+    "order by p_adjusted, metric, base, run",
+    "score_times": "select metric, run, value, shown_from from score_times "
+    "where shown_until is null order by metric, run",
+}
+# The views with replaced versions as well.
+_VERSIONS = (
+    *("score", "query_score", "run", "qrels", "judge_judgment", "prediction", "history", "gate"),
+    *("fused_run", "imported_score", "nugget_assignment", "answer_citation", "slice_score"),
+    *("slice_query_score", "curve_point", "attribute", "comparison"),
+)
+EXAMPLES = _CURRENT | {
+    f"{one}_versions": f"select is_current, count(*) as number from {one}_versions "
+    "group by is_current order by is_current"
+    for one in _VERSIONS
 }
 
 # Macros that give rows, in the order of display, each with an example; tests run them.
 MACROS: dict[str, str] = {
-    "board": "from board('dl19', metric_name := 'nDCG@10')",
+    "board_as_of": "from board_as_of('dl19', now(), metric_name := 'nDCG@10')",
+    "scores_as_of": "select metric, count(*) as runs from scores_as_of(now()) group by all order by all",
     "compare": "from compare('dl19', 'bm25', 'tasb', 'nDCG@10')",
-    "history": "from history('dl19') where is_record",
-    "ranked_list": "from ranked_list('dl19', 'bm25', '19335') limit 10",
 }
 # What the arguments of the macros mean.
 ARGUMENTS = {
@@ -63,7 +76,7 @@ ARGUMENTS = {
     "protocol_name": "Name of the protocol.",
     "base_name": "Name of the run that the other run is compared with.",
     "run_name": "Name of the run.",
-    "query_name": "Id of the query.",
+    "at_time": "The time: a date means its end in UTC, and a time without a zone is in UTC.",
 }
 
 Row = Sequence[object]

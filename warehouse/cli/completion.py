@@ -71,7 +71,7 @@ def _metrics(wh: Warehouse, params: dict[str, Any]) -> Iterable[object]:
     stored: list[object] = []
     if wh.path.exists():
         sql = (
-            "select distinct metric from run_scores where is_current "
+            "select distinct metric from score_versions where is_current "
             "and ($dataset is null or dataset = $dataset) order by metric"
         )
         stored = [row.metric for row in wh.query(sql, {"dataset": _dataset(params)})]

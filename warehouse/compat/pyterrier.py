@@ -36,7 +36,7 @@ _CURRENT = """
 """
 _LISTS = """
     select query_id as qid, doc_id as docno, score, rank - 1 as rank
-    from rankings
+    from prediction_versions
     where dataset = $dataset and run = $run and is_current
     order by query_id, rank
 """

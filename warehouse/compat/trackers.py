@@ -26,12 +26,12 @@ _VALUES = """
     select
         runs.run, runs.system, runs.tags, run.content_hash, max(evaluated_at) as evaluated_at,
         map(list(metric order by metric), list(value order by metric)) as values
-    from run_scores
+    from score_versions
     join runs using (run_id)
     join store.run using (run_id)
-    where run_scores.dataset = $dataset
+    where score_versions.dataset = $dataset
         and protocol = $protocol
-        and run_scores.is_current
+        and score_versions.is_current
         and value is not null
         and (len($metrics::varchar[]) = 0 or list_contains($metrics::varchar[], metric))
     group by all

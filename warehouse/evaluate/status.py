@@ -284,7 +284,7 @@ def _red(
 ) -> dict[tuple[str, str, str], list[str]]:
     """Return the runs that a gate has made red, by dataset, metric and protocol."""
     rows = con.execute(
-        "select distinct dataset, metric, protocol, run from gate_results "
+        "select distinct dataset, metric, protocol, run from gate_versions "
         "where is_red and is_current and ($1 is null or dataset = $1) order by all",
         [dataset],
     ).fetchall()

@@ -152,7 +152,7 @@ def _stored(
         "runs": [run.run_id for run in runs],
     }
     if slice is not None:
-        where = "slice_scores where is_current and slice = $slice"
+        where = "slice_score_versions where is_current and slice = $slice"
         asked["slice"] = slice
     rows = con.execute(
         f"select distinct run_id, qrels_id, metric from {where} and protocol = $protocol "

@@ -142,7 +142,8 @@ def _keep_nuggets(
 
 def _outdated(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[str, ...]:
     rows = con.execute(
-        "select distinct run from nugget_assignments where dataset = $1 order by run", [dataset]
+        "select distinct run from nugget_assignment_versions where dataset = $1 order by run",
+        [dataset],
     ).fetchall()
     if not rows:
         return ()

@@ -88,6 +88,7 @@ def export(
     if protocols.is_imported(rules.name):
         raise UsageError(f"{rules.name}: computed by another program; a bundle is computed again")
     wanted = stored_metrics.names(con, [name], metrics, rules)
+    stored_metrics.with_missing(con, [name], wanted, rules)
     shown = stored_metrics.choose(con, name, wanted, rules)
     work = plan([_metric(one) for one in shown], rules)
     if lacks := sorted(work.needs & _LACKS):
@@ -121,7 +122,7 @@ def _write(
     (qrels,) = _rows(
         con,
         "select qrels.* exclude (dataset_id, checksum) from qrels where qrels_id in "
-        "(select qrels_id from run_scores where is_current and dataset = $1)",
+        "(select qrels_id from score_versions where is_current and dataset = $1)",
         [dataset],
     )
     runs = _rows(con, "select * exclude (dataset_id, checksum) from bundle_run order by number", [])

@@ -65,6 +65,8 @@ _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
         "raised": ("<sup>", "</sup>"),
     },
 }
+# From here on, a browser's numbers are not exact.
+_MOST_EXACT = 1 << 53
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # The column of judgments; most grades are whole, and none is rounded.
 _GRADE = "relevance"
@@ -609,6 +611,33 @@ def _json_lines(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iter
         yield "".join(line + "\n" for line in _json_rows(columns, rows))
 
 
+def _cells(columns: Sequence[str], chunks: Iterable[Sequence[Row]]) -> Iterator[str]:
+    """Yield JSON with the names of the columns and the cells of each row, for a browser.
+
+    A browser's numbers have 53 bits and no NaN: others are `{"number": text}`. Lists and structures
+    are text.
+    """
+    before = f'{{"columns": {json.dumps(columns)}, "rows": ['
+    for rows in chunks:
+        if rows:
+            yield before + ",\n".join(f"[{', '.join(map(_cell, row))}]" for row in rows)
+            before = ",\n"
+    yield f"{before if before.startswith('{') else ''}]}}\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict | list | tuple):
+        return _encode(_json_text(value))
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if (
+        (isinstance(value, float) and not math.isfinite(value))
+        or (is_whole and abs(value) > _MOST_EXACT)  # type: ignore[arg-type]
+        or isinstance(value, decimal.Decimal)
+    ):
+        return f'{{"number": {_encode(_text(value))}}}'
+    return _json_text(value)
+
+
 _PIECES: dict[str, Callable[[Sequence[str], Iterable[Sequence[Row]]], Iterator[str]]] = {
     "csv": partial(_separated, delimiter=","),
     "tsv": partial(_separated, delimiter="\t"),
@@ -616,4 +645,5 @@ _PIECES: dict[str, Callable[[Sequence[str], Iterable[Sequence[Row]]], Iterator[s
     "safe-tsv": partial(_separated, delimiter="\t", safe=True),
     "json": _json,
     "jsonl": _json_lines,
+    "cells": _cells,
 }

@@ -31,7 +31,7 @@ _CALL = "explain select {}(to_timestamp(i), i::varchar) from range(2) as t(i)"
 @cache
 def _schema() -> str:
     """Return the SQL of this program's schema, without comments."""
-    files = sorted((resource_folder("migrations") / "versions").glob("*.sql"))
+    files = sorted(resource_folder("migrations").rglob("*.sql"))
     return "\n".join(_COMMENT.sub("", file.read_text(encoding="utf-8")) for file in files).lower()
 
 

@@ -16,9 +16,8 @@ SECTION, PLACE = "Look", 6
 EXAMPLES = {
     "query": (
         "warehouse query \"from leaderboard where metric = 'AP' order by place\"",
-        "warehouse query 'select count(*) as judgments from judgments where query_id = $q' -p "
-        "q=19335",
-        "warehouse query 'from rankings' --limit 5 -f csv",
+        "warehouse query 'select count(*) as judgments from qrels where query_id = $q' -p q=19335",
+        "warehouse query 'from predictions' --limit 5 -f csv",
         "warehouse query 'from history' --timeout 5 -f parquet -o history.parquet",
     )
 }
@@ -66,8 +65,8 @@ def query(
 ) -> None:
     """Run an SQL query, read-only.
 
-    The query has no access to files or network. Start from the views: leaderboard, run_scores,
-    query_scores, runs, judgments, rankings, history. For their columns and examples, run: warehouse
+    The query has no access to files or network. Start from the views: leaderboard, scores,
+    query_scores, runs, qrels, predictions, history. For their columns and examples, run: warehouse
     schema
     """
     from warehouse.report import formats

@@ -182,7 +182,7 @@ def _merge(
         )  # fmt: skip
         with wh.file.read() as con:
             rows = con.execute(
-                "select query_id, doc_id, score from rankings where run = $1", [_FUSED]
+                "select query_id, doc_id, score from prediction_versions where run = $1", [_FUSED]
             ).fetchall()
     merged: dict[str, dict[str, float]] = {query: {} for query in runs[0].keys()}  # noqa: SIM118
     for query, doc, score in rows:

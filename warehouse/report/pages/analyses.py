@@ -151,7 +151,7 @@ def _state(verdict: Record) -> str:
 
 def fusions(con: duckdb.DuckDBPyConnection, dataset: str) -> Mapping[str, Fused]:
     """Return the merged runs of a dataset, by name."""
-    sql = "from fused_runs where is_current and dataset = $dataset order by run, position"
+    sql = "from fused_run_versions where is_current and dataset = $dataset order by run, position"
     found: dict[str, list[dict[str, Any]]] = {}
     for row in database.records(database.keep(con, sql, {"dataset": dataset})):
         found.setdefault(row["run"], []).append(row)
@@ -169,7 +169,7 @@ def slices(
     """Return the slices that some of the metrics have values in."""
     found = []
     rows = con.execute(
-        "select distinct slice, metric from slice_scores "
+        "select distinct slice, metric from slice_score_versions "
         "where is_current and dataset = $dataset and protocol = $protocol",
         {"dataset": dataset, "protocol": protocol},
     ).fetchall()
@@ -273,7 +273,7 @@ def curves_of(
     """Return the stored curves of a dataset, with the best runs that have points."""
     rules = stored_metrics.stored_rules(con, protocol)
     rows = con.execute(
-        "select distinct curve, run from curve_points where is_current and query_id is null "
+        "select distinct curve, run from curve_point_versions where is_current and query_id is null "
         "and dataset = $dataset and protocol = $protocol order by curve",
         {"dataset": dataset, "protocol": protocol},
     ).fetchall()

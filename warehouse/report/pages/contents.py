@@ -25,7 +25,7 @@ from warehouse.analyze import (
     texts,
 )
 from warehouse.analyze.board import Board as LibraryBoard
-from warehouse.errors import UsageError, counted
+from warehouse.errors import UsageError, command, counted, listing
 from warehouse.evaluate import status
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import ARROWS, MetricTemplate
@@ -259,6 +259,22 @@ class Contents:
     def runs(self) -> list[str]:
         """The runs in the order of the board."""
         return list(self._plain_board.places)
+
+    @_once
+    def not_evaluated(self) -> tuple[str, ...]:
+        """A note that names the current runs that are not on the board, if there are any."""
+        if not self.then.is_now:
+            return ()
+        with self.file.read() as con:
+            rows = con.execute(
+                "select run from run_version where dataset = $1 and is_current order by run",
+                [self.dataset],
+            ).fetchall()
+        missing = [run for (run,) in rows if run not in self._plain_board.places]
+        if not missing:
+            return ()
+        how = command("evaluate", self.dataset, protocol=self.protocol, metrics=self.names)
+        return (f"not evaluated: {listing(missing, 5)}; to compute: {how}",)
 
     @property
     def is_long(self) -> bool:

@@ -71,7 +71,8 @@ def write(
             found += [] if read is None else [read]
     if refused and not found:
         raise refused[0]
-    about = site.About(database=file.path.name, written_at=dt.datetime.now(dt.UTC))
+    now = dt.datetime.now(dt.UTC)
+    about = site.About(database=file.path.name, written_at=now, stamp=now.isoformat())
     size = 0
     written: list[str] = []
     for path, make in site.files(about, there, found):

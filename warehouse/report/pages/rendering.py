@@ -109,9 +109,11 @@ def data(value: Any) -> Markup:
     return Markup(_json(value, allow_nan=False).replace("<", "\\u003c"))
 
 
-def script(name: str, value: Any) -> str:
-    """Return a script that hands a value to the page that loads it; it may hold infinity."""
-    return f"(window.warehouse ??= {{}})[{_json(name)}] = {_json(value)};\n"
+def script(name: str, value: Any, stamp: str) -> str:
+    """Return a script that hands a value to the page of the same stamp; it may hold infinity."""
+    return (
+        f"(window.warehouse ??= {{}})[{_json(name)}] = {_json({'stamp': stamp, 'data': value})};\n"
+    )
 
 
 def _json(value: Any, *, allow_nan: bool = True) -> str:

@@ -20,7 +20,14 @@ from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
 from warehouse.report import charts
 from warehouse.report.pages import analyses, reference, rendering
-from warehouse.report.pages.contents import ROWS, BoardRow, Contents, Lists, State, metric_title
+from warehouse.report.pages.contents import (
+    ROWS,
+    BoardRow,
+    Contents,
+    Lists,
+    State,
+    metric_title,
+)
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
@@ -39,7 +46,8 @@ LIVE_ASSETS = ("live.js",)
 class About:
     """What every page says about the whole: its title, the database, and when it was written.
 
-    Live pages come from a server, and have controls that need one.
+    Live pages come from a server, and have controls that need one. What a page loads later has its
+    `stamp`, or is of another state.
     """
 
     database: str
@@ -47,6 +55,7 @@ class About:
     title: str = "Ranking warehouse"
     version: str = VERSION
     is_live: bool = False
+    stamp: str = ""
 
 
 def folder_of(dataset: str, protocol: str) -> str:
@@ -156,6 +165,10 @@ class Places:
         """Which documents the protocol leaves out of the rankings."""
         return protocols.left_out(self.protocol)
 
+    def values(self, run: str) -> str:
+        """Return where the script with the values of a run is that is not tested with the others."""
+        return self._at(f"data/runs/{self.run_keys[run]}.js")
+
     def pairs(self, metric: str) -> str:
         """Return where the script with the values of a metric is."""
         return self._at(f"data/{self.metric_keys[metric]}.js")
@@ -206,9 +219,6 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
     cards = []
     for row in state.datasets:
         label = f"{row['label']} · " if row["label"] else ""
-        told = f"{label}{counted(row['runs'], 'run')}, {counted(row['metrics'], 'metric')}"
-        if row["queries"]:
-            told += f", {counted(row['queries'], 'query')}"
         mine = [(c, at) for c, at in places if c.dataset == row["dataset"]]
         for contents, at in mine:
             records = [row for row in contents.timeline(contents.names[0]).rows if row["is_record"]]
@@ -216,7 +226,7 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
                 {
                     "record": records[-1] if records else None,
                     "title": at.title,
-                    "about": told,
+                    "about": f"{label}{_counts(contents)}",
                     "at": at,
                     "measure": contents.measures[0],
                     "rows": contents.board.rows[:_ON_CARD],
@@ -224,6 +234,7 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
             )
         if not mine:
             how = command("evaluate", row["dataset"])
+            told = f"{label}{counted(row['runs'], 'run')}, none evaluated"
             cards.append(
                 {"title": row["dataset"], "about": told, "at": None, "rows": (), "command": how}
             )
@@ -242,13 +253,19 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
     return {"state": state, "cards": cards, "newest": newest, "gates": gates, "green": green}
 
 
+def _counts(contents: Contents) -> str:
+    """Return how many runs, metrics and queries the page of a board has."""
+    runs, metrics = counted(len(contents.runs), "run"), counted(len(contents.names), "metric")
+    return f"{runs}, {metrics}, {counted(contents.num_queries, 'query')}"
+
+
 def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -> Files:
     """Yield the pages of a dataset under a protocol."""
     at = writer.at
     assert at is not None
     yield writer.page(at.board, "board.html", "Board", partial(_board, contents, others))
     if contents.is_long and not writer.about.is_live:
-        yield at.rows, partial(_rows, contents, at)
+        yield at.rows, partial(_rows, contents, at, writer.about.stamp)
     yield writer.page(at.queries, "queries.html", "Queries", lambda: {"contents": contents})
     for run in contents.runs:
         yield writer.page(at.run(run), "run.html", "Board", partial(_run, contents, at, run))
@@ -258,10 +275,15 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
             partial(_query, contents, at, number),
         )  # fmt: skip
         if contents.with_text:
-            yield at.texts(query["query_id"]), partial(_texts, contents, query["query_id"])
+            yield (
+                at.texts(query["query_id"]),
+                partial(_texts, contents, query["query_id"], writer.about.stamp),
+            )
     yield writer.page(at.comparisons, "compare.html", "Compare", partial(_compare, contents, at))
     for place, name in enumerate(contents.names):
-        yield at.pairs(name), partial(_pairs, contents, at, name, place)
+        yield at.pairs(name), partial(_pairs, contents, at, name, place, writer.about.stamp)
+    for run in contents.runs[len(contents.listed_runs) :]:
+        yield at.values(run), partial(_values, contents, at, run, writer.about.stamp)
     yield writer.page(at.history, "history.html", "History", partial(_history, contents, at))
     more: dict[str, tuple[str, Callable[[], Mapping[str, Any]]]] = {
         at.slices: ("slices.html", lambda: {"contents": contents}),
@@ -293,7 +315,11 @@ def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
         "others": others,
         "systems": sorted({row.system for row in board.rows if row.system}),
         "tags": sorted({tag for row in board.rows for tag in row.tags}),
-        "notes": [*board.notes, *(groups if board.has_groups else tested.notes)],
+        "notes": [
+            *contents.not_evaluated,
+            *board.notes,
+            *(groups if board.has_groups else tested.notes),
+        ],
     }
 
 
@@ -302,7 +328,7 @@ def leaderboard_command(contents: Contents) -> str:
     return _how(contents, "leaderboard -f csv -o board.csv")
 
 
-def _rows(contents: Contents, at: Places) -> str:
+def _rows(contents: Contents, at: Places, stamp: str) -> str:
     """Return a script with the rows of a long board, in its order, one list for each column."""
     rows = contents.board.rows
     systems = sorted({row.system for row in rows if row.system})
@@ -336,7 +362,7 @@ def _rows(contents: Contents, at: Places) -> str:
             for measure, of in zip(contents.measures, cells, strict=True)
         ],
     }  # fmt: skip
-    return rendering.script("board", found)
+    return rendering.script("board", found, stamp)
 
 
 def _compare(contents: Contents, at: Places) -> dict[str, Any]:
@@ -591,14 +617,16 @@ def _numbered(lists: Lists) -> tuple[dict[str, int], list[float | None]]:
     return documents, grades
 
 
-def _texts(contents: Contents, query: str) -> str:
-    """Return a script with the texts of a query's documents, by their numbers on its page."""
+def _texts(contents: Contents, query: str, stamp: str) -> str:
+    """Return a script with the texts of a query's documents, each behind its id."""
     known = contents.document_texts(query)
     documents, _ = _numbered(contents.lists(query))
-    found = [known.get(document) for document in documents]
-    return rendering.script(
-        "texts", [one and visible(one.whole[:_MOST_TEXT], lines=True) for one in found]
-    )
+    found = [
+        (visible(document), visible(known[document].whole[:_MOST_TEXT], lines=True))
+        for document in documents
+        if document in known
+    ]
+    return rendering.script("texts", found, stamp)
 
 
 def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:
@@ -606,16 +634,38 @@ def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:
     return list(dict.fromkeys([rows[0][0], rows[-1][0]])) if rows else []
 
 
-def _pairs(contents: Contents, at: Places, name: str, place: int) -> str:
+def _values(contents: Contents, at: Places, run: str, stamp: str) -> str:
+    """Return a script with the values of a run that is not tested with the others, by query."""
+    key, best = at.run_keys[run], contents.runs[0]
+    numbers = contents.numbers[run]
+    found = {
+        "name": visible(run),
+        "values": {
+            at.query_keys[query]: [_rounded(value) for value in of]
+            for query, of in contents.values_of_run(run).items()
+        },
+        "means": [
+            _rounded(numbers[name]["value"]) if name in numbers else None for name in contents.names
+        ],
+        "command": _how(contents, f"compare {shlex.quote(best)} {shlex.quote(run)}"),
+    }
+    return rendering.script(f"run-{key}", found, stamp)
+
+
+def _pairs(contents: Contents, at: Places, name: str, place: int, stamp: str) -> str:
     """Return a script with the values of a metric by query and run, and the tests of every two runs."""
     compared, values = contents.comparison(name), contents.values()
-    number = {run: position for position, run in enumerate(compared.runs)}
+    number = at.run_keys
     nothing = (None,) * len(contents.measures)
     found = {
-        "values": [
-            [_rounded(values[query["query_id"]].get(run, nothing)[place]) for run in compared.runs]
+        "runs": [at.run_keys[run] for run in compared.runs],
+        "values": {
+            at.query_keys[query["query_id"]]: [
+                _rounded(values[query["query_id"]].get(run, nothing)[place])
+                for run in compared.runs
+            ]
             for query in contents.queries
-        ],
+        },
         "pairs": [
             [
                 number[row["base"]],
@@ -636,7 +686,7 @@ def _pairs(contents: Contents, at: Places, name: str, place: int) -> str:
         ],
         "notes": [visible(note) for note in compared.notes],
     }
-    return rendering.script(at.metric_keys[name], found)
+    return rendering.script(at.metric_keys[name], found, stamp)
 
 
 def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> Files:

@@ -435,11 +435,13 @@ def description() -> dict[str, Any]:
             "requestBody": {"content": {"application/json": {"schema": statement}}},
             "responses": {
                 "200": {
-                    "description": f"The rows: the first {console.SHOWN:,} as JSON, the first "
-                    f"{console.MOST:,} as CSV or Parquet.",
+                    "description": f"The rows: the first {console.SHOWN:,} as JSON, or as cells: "
+                    "a list of columns, and one of each row (NaN and numbers beyond 2^53 as "
+                    f"{{number: text}}); the first {console.MOST:,} as CSV or Parquet.",
                     "content": {kind.partition(";")[0]: {} for kind in console.FORMATS.values()},
                 },
                 "400": refusal,
+                "503": {"description": "Too many statements run; try again later."},
             },
         }
     }

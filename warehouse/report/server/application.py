@@ -120,7 +120,7 @@ class _Server:
         try:
             found = await run_in_threadpool(self._console.run, self._replicas.snapshot, sql, format)
         except WarehouseError as error:
-            return _refusal(str(error))
+            return _refusal(str(error), code=503 if isinstance(error, console.BusyError) else 400)
         return Response(
             found.content, headers={"content-type": found.kind, "cache-control": "no-store"}
         )
@@ -202,7 +202,7 @@ def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Mad
         "others": (),
         "systems": live.systems,
         "tags": live.tags,
-        "notes": live.board.notes,
+        "notes": (*(() if view.slice else contents.not_evaluated), *live.board.notes),
         "api_words": _api_words(dataset, protocol, words),
     }
     return _html("board.html", "../", "Board", snapshot, at, given)

@@ -19,9 +19,10 @@ SHOWN = 1000
 MOST = 1_000_000
 TIMEOUT = 10.0
 MEMORY = "1GiB"
-# At the same time; others wait for so many seconds.
-_AT_ONCE, _PATIENCE = 2, 30.0
+# At the same time; so many others wait, for so many seconds. Each holds one of the server's 40 threads.
+_AT_ONCE, _WAITING, _PATIENCE = 2, 6, 30.0
 FORMATS = {
+    "cells": "application/json",
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
@@ -38,12 +39,20 @@ class Found:
     kind: str
 
 
+class BusyError(WarehouseError):
+    """Too many statements run or wait; nothing is wrong with this one."""
+
+    def __init__(self) -> None:
+        super().__init__("busy: too many statements run at the same time; try again later")
+
+
 class Console:
     """Runs the statements of readers, a few at a time, each in an interpreter that is started."""
 
     def __init__(self) -> None:
         self._spare = query_process.Spare()
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._places = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
 
     def close(self) -> None:
         """End the process that waits."""
@@ -52,12 +61,17 @@ class Console:
     def run(self, snapshot: Snapshot, sql: str, format: str) -> Found:
         """Run a statement on a snapshot. Raises WarehouseError for a wrong or too long one."""
         check_word("format", format, FORMATS)
-        if not self._turns.acquire(timeout=_PATIENCE):
-            raise WarehouseError("too many statements run at the same time; try again later")
+        if not self._places.acquire(blocking=False):
+            raise BusyError
         try:
-            return self._run(snapshot, sql, format)
+            if not self._turns.acquire(timeout=_PATIENCE):
+                raise BusyError
+            try:
+                return self._run(snapshot, sql, format)
+            finally:
+                self._turns.release()
         finally:
-            self._turns.release()
+            self._places.release()
 
     def _run(self, snapshot: Snapshot, sql: str, format: str) -> Found:
         from warehouse.store.file import WarehouseFile
@@ -73,22 +87,23 @@ class Console:
                 return Found(path.read_bytes(), FORMATS[format])
         pieces: list[str] = []
         size = 0
+        limit = MOST if format == "csv" else SHOWN
 
         def write(piece: str) -> None:
             nonlocal size
             size += len(piece)
-            if format == "json" and size > _MOST_SHOWN:
+            if limit == SHOWN and size > _MOST_SHOWN:
                 raise UsageError("the rows are too many to show; select less, or download them")
             pieces.append(piece)
 
-        limit = SHOWN if format == "json" else MOST
         answer = query_process.answer(
             file, sql, {}, write, timeout=TIMEOUT, limit=limit, format=format, spare=self._spare
         )
         if format == "csv":
             return Found("".join(pieces).encode("utf-8", "replace"), FORMATS[format])
+        rows = json.loads("".join(pieces))
         told = {
-            "rows": json.loads("".join(pieces)),
+            **(rows if format == "cells" else {"rows": rows}),
             "is_cut_off": answer.truncated,
             "limit": SHOWN,
             "seconds": round(time.monotonic() - since, 3),

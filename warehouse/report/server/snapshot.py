@@ -79,10 +79,12 @@ class Snapshot:
                 f"select published_at from {database.STORE}.{database.PUBLICATION}"
             ).fetchall()
         self.published_at: dt.datetime = rows[0][0]
-        self.about = site.About(database=name, written_at=self.published_at, is_live=True)
         # answers are the same while this is
         words = f"{VERSION} {self.published_at.isoformat()} {list(stamp)}"
         self.stamp = hashlib.sha256(words.encode()).hexdigest()[:16]
+        self.about = site.About(
+            database=name, written_at=self.published_at, is_live=True, stamp=self.stamp
+        )
         self.kept = Kept(_MOST_KEPT)
         self.answers = Kept(_MOST_BYTES, len)
 

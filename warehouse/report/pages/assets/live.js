@@ -58,35 +58,34 @@
       }
     };
     const said = (value) => {
-      if (value === null) return "";
-      if (typeof value === "object") return JSON.stringify(value);
+      if (value === null) return "NULL";
+      if (typeof value === "object") return value.number;
       return typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
     };
     const draw = (found, columns) => {
       /* Names and one number are drawn as bars. */
-      const [name, value] = columns;
+      const [name, value] = [0, 1];
       const fits = columns.length === 2 && found.length > 1 && found.length <= 300 && found.every((row) => typeof row[value] === "number") && found.some((row) => typeof row[name] === "string");
       figure.hidden = !fits;
       if (!fits) return;
-      one("figcaption", figure).textContent = `${value} by ${name}, in the order of the rows.`;
+      one("figcaption", figure).textContent = `${columns[value]} by ${columns[name]}, in the order of the rows.`;
       const values = found.map((row) => row[value]);
-      charts.bars(figure, found.map((row) => ({ value: row[value], text: `${said(row[name])}\n${said(row[value])}` })), { low: Math.min(0, ...values), high: Math.max(0, ...values), label: `${value} of ${found.length} rows; the table has the same values` });
+      charts.bars(figure, found.map((row) => ({ value: row[value], text: `${said(row[name])}\n${said(row[value])}` })), { low: Math.min(0, ...values), high: Math.max(0, ...values), label: `${columns[value]} of ${found.length} rows; the table has the same values` });
     };
     const show = async () => {
       history.replaceState(null, "", `sql?${new URLSearchParams({ sql: sql.value })}`);
       rows.hidden = true;
       figure.hidden = true;
-      const answer = await ask("json");
+      const answer = await ask("cells");
       if (!answer) return;
       const found = await answer.json(), list = found.rows;
       const told = `${list.length.toLocaleString("en")} ${list.length === 1 ? "row" : "rows"} in ${found.seconds.toFixed(2)} s`;
       tell(found.is_cut_off ? `${told}: the first ones; CSV and Parquet have more` : told);
-      if (!list.length) return;
-      const columns = Object.keys(list[0]);
-      const isNumber = columns.map((name) => list.every((row) => row[name] === null || typeof row[name] === "number"));
+      const columns = found.columns;
+      const isNumber = columns.map((_, n) => list.length > 0 && list.every((row) => row[n] === null || typeof row[n] === "number" || row[n].number));
       rows.replaceChildren(element("table", {},
         element("thead", {}, element("tr", {}, ...columns.map((name, n) => element("th", { scope: "col", className: isNumber[n] ? "num" : "", textContent: name })))),
-        element("tbody", {}, ...list.map((row) => element("tr", {}, ...columns.map((name, n) => element("td", { className: isNumber[n] ? "num" : "", textContent: said(row[name]) })))))));
+        element("tbody", {}, ...list.map((row) => element("tr", {}, ...columns.map((name, n) => element("td", { className: isNumber[n] ? "num" : "", textContent: said(row[n]), title: row[n] === null ? "no value" : "" })))))));
       rows.hidden = false;
       draw(list, columns);
     };

@@ -61,26 +61,20 @@
   };
 
   /* `show(state)` fills the table; the first page of the untouched board is what the page has already. */
-  window.longBoard = (table, pager, turn) => {
+  window.longBoard = (table, pager, turn, loaded) => {
     const most = Number(pager.dataset.pages), status = pager.querySelector("[role=status]");
     const [previous, next] = pager.querySelectorAll("button");
     let page = 1;
     pager.hidden = false;
     previous.addEventListener("click", () => turn(page - 1));
     next.addEventListener("click", () => turn(page + 1));
-    const load = (then) => {
-      if (window.warehouse?.board) { then(window.warehouse.board); return; }
-      const script = element("script", { src: table.dataset.rows });
-      script.addEventListener("load", () => {
-        const found = window.warehouse.board;
-        for (const metric of found.metrics) {
-          metric.bests = new Set(metric.best);
-          metric.lower = table.querySelector(`thead th[data-key="${metric.key}"]`).dataset.better === "lower";
-        }
-        then(found);
-      });
-      document.head.append(script);
-    };
+    const load = (then) => loaded(table.dataset.rows, "board", (found) => {
+      for (const metric of found.metrics) {
+        metric.bests ??= new Set(metric.best);
+        metric.lower ??= table.querySelector(`thead th[data-key="${metric.key}"]`).dataset.better === "lower";
+      }
+      then(found);
+    });
     const show = (state, tell) => load((found) => {
       const rows = chosen(found, state), pages = Math.max(1, Math.ceil(rows.length / most));
       page = Math.min(Math.max(state.page, 1), pages);

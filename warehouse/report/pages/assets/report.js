@@ -16,6 +16,37 @@
     const text = new URLSearchParams(Object.entries(words).filter(([, value]) => value)).toString();
     history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
   };
+  /* What a page loads later belongs to it only if both have the same stamp. Else, as when a run has arrived meanwhile, the
+     page is loaded again, with a notice; a page whose stamp is still the old one only says so. */
+  const STAMP = document.documentElement.dataset.stamp, RENEWED = "warehouse-renewed";
+  const notice = (text) => {
+    one("#main > .notice")?.remove();
+    const told = element("p", { className: "notice", textContent: text });
+    told.setAttribute("role", "status");
+    one("#main").prepend(told);
+  };
+  const remembered = (change) => { try { return change(sessionStorage); } catch { return null; } }; // may be switched off
+  const renew = () => {
+    const here = `${location.pathname} ${STAMP}`;
+    if (remembered((store) => store.getItem(RENEWED)) === here || remembered((store) => { store.setItem(RENEWED, here); return true; }) === null) {
+      notice("The data have changed since this page was made, so they are not shown with it. Load the page again in a moment.");
+    } else location.reload();
+  };
+  const before = remembered((store) => store.getItem(RENEWED));
+  if (before?.startsWith(`${location.pathname} `) && before !== `${location.pathname} ${STAMP}`) {
+    remembered((store) => store.removeItem(RENEWED));
+    notice("The data have changed meanwhile, so this page was loaded again.");
+  }
+  const load = (src, name, then) => {
+    if (window.warehouse?.[name]) { then(window.warehouse[name].data); return; }
+    const script = element("script", { src });
+    script.addEventListener("load", () => {
+      if (window.warehouse[name].stamp === STAMP) then(window.warehouse[name].data);
+      else { delete window.warehouse[name]; renew(); }
+    });
+    script.addEventListener("error", renew);
+    document.head.append(script);
+  };
   const data = () => { const found = one("#data"); return found && JSON.parse(found.textContent); };
 
   one(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
@@ -126,7 +157,7 @@
     const pager = one("[data-pages]");
     let page = 1, restoring = false;
     const turn = (to) => { page = to; show(); remember(); one(".scroll:has(#board)").scrollIntoView({ block: "nearest" }); };
-    const long = board.dataset.rows ? window.longBoard(board, pager, turn) : null;
+    const long = board.dataset.rows ? window.longBoard(board, pager, turn, load) : null;
     const showLong = () => {
       const head = heads.find((found) => found.hasAttribute("aria-sort"));
       board.ranked = head.dataset.key ?? board.ranked;
@@ -203,14 +234,21 @@
   const compareForm = one('form[data-for="compare"]');
   if (compareForm) {
     const found = data(), fields = compareForm.elements;
-    const index = (select) => found.runs.findIndex(([, key]) => key === select.value);
-    const load = (key, then) => {
-      if (window.warehouse?.[key]) return then(window.warehouse[key]);
-      const script = element("script", { src: `data/${key}.js${location.search}` });
-      script.addEventListener("load", () => then(window.warehouse[key]));
-      document.head.append(script);
-      return undefined;
+    const names = new Map(found.runs.map(([name, key]) => [key, name]));
+    /* Runs beyond those that are tested together have their values in scripts of their own. */
+    const more = new Map();
+    const know = (keys, then) => {
+      const key = keys.find((one) => one && !names.has(one) && /^[\w.-]+$/.test(one));
+      if (!key) { then(); return; }
+      load(`data/runs/${key}.js${location.search}`, `run-${key}`, (read) => {
+        more.set(key, read);
+        names.set(key, read.name);
+        for (const select of [fields.base, fields.run, fields.add]) select?.append(new Option(read.name, key));
+        know(keys, then);
+      });
     };
+    const value = (read, run, query, metric) => (more.has(run) ? more.get(run).values[query]?.[metric] : read.values[query]?.[read.runs.indexOf(run)]) ?? null;
+    const mean = (read, run, metric) => (more.has(run) ? more.get(run).means[metric] : read.means[read.runs.indexOf(run)]);
     const pair = (read, base, run) => {
       const row = read.pairs.find(([a, b]) => (a === base && b === run) || (a === run && b === base));
       if (!row) return null;
@@ -224,11 +262,11 @@
     /* Up to eight runs at once: the others of these, each against the base, are rows of a table. */
     const MOST = 8;
     let also = [];
-    const against = (read, base) => {
+    const against = (read, base, number) => {
       const table = one("#against"), chosen = [fields.run.value, ...also].filter((key, n, keys) => key !== fields.base.value && keys.indexOf(key) === n);
       table.parentElement.hidden = !also.length;
       table.tBodies[0].replaceChildren(...chosen.map((key) => {
-        const n = found.runs.findIndex(([, known]) => known === key), test = pair(read, base, n), name = found.runs[n][0];
+        const test = pair(read, base, key), name = names.get(key);
         const show = element("button", { type: "button", textContent: name, title: "Show it in the charts" });
         show.setAttribute("aria-pressed", String(key === fields.run.value));
         show.addEventListener("click", () => {
@@ -242,34 +280,37 @@
         remove.setAttribute("aria-label", `Remove ${name}`);
         remove.addEventListener("click", () => { also = also.filter((other) => other !== key); change(); fields.add.focus(); });
         const told = test ? [signed(test.difference), `[${signed(test.low)}, ${signed(test.high)}]`, `${test.wins} / ${test.ties} / ${test.losses}`, signed(test.effect, 2), `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`] : ["–", "–", "–", "–", "–"];
-        return element("tr", {}, element("th", { scope: "row" }, show), ...[places(read.means[n]), ...told].map((text) => element("td", { className: "num", textContent: text })),
+        return element("tr", {}, element("th", { scope: "row" }, show), ...[places(mean(read, key, number)), ...told].map((text) => element("td", { className: "num", textContent: text })),
           element("td", { className: "num" }, ...(key === fields.run.value ? [] : [remove])));
       }));
       if (fields.put) fields.put.disabled = also.length >= MOST - 2;
     };
     const chance = (p) => (p === null ? "–" : p < 0.0001 ? "<0.0001" : p.toFixed(4));
     const draw = () => {
-      const metric = found.metrics.find(({ key }) => key === fields.metric.value), base = index(fields.base), run = index(fields.run);
-      load(metric.key, (read) => {
-        const [baseName, baseKey] = found.runs[base], [runName, runKey] = found.runs[run];
-        const items = found.queries.map(([name, key], n) => ({ name, key, x: read.values[n][base], y: read.values[n][run] }))
+      const number = found.metrics.findIndex(({ key }) => key === fields.metric.value), metric = found.metrics[number];
+      const base = fields.base.value, run = fields.run.value;
+      load(`data/${metric.key}.js${location.search}`, metric.key, (read) => {
+        const baseName = names.get(base), runName = names.get(run);
+        const items = found.queries.map(([name, key]) => ({ name, key, x: value(read, base, key, number), y: value(read, run, key, number) }))
           .filter((item) => item.x !== null && item.y !== null)
-          .map((item) => ({ ...item, value: Math.round((item.y - item.x) * 1e9) / 1e9, go: `queries/${item.key}.html${location.search}#lists=${baseKey}+${runKey}` }));
+          .map((item) => ({ ...item, value: Math.round((item.y - item.x) * 1e9) / 1e9, go: `queries/${item.key}.html${location.search}#lists=${base}+${run}` }));
         for (const item of items) item.text = `query ${item.name}\n${baseName} ${places(item.x)}\n${runName} ${places(item.y)}\ndifference ${signed(item.value)}`;
         items.sort((a, b) => b.value - a.value);
         const test = pair(read, base, run), box = one("#verdict");
-        const facts = [[`${metric.name} of ${baseName}`, places(read.means[base])], [`${metric.name} of ${runName}`, places(read.means[run])]];
+        const facts = [[`${metric.name} of ${baseName}`, places(mean(read, base, number))], [`${metric.name} of ${runName}`, places(mean(read, run, number))]];
         if (test) {
           facts.push(["Difference", signed(test.difference)], ["95% interval", `[${signed(test.low)}, ${signed(test.high)}]`],
             ["Won / tied / lost", `${test.wins} / ${test.ties} / ${test.losses}`], ["Effect size d", signed(test.effect, 2)],
             ["p / corrected", `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`]);
         }
+        const beyond = more.get(run) ?? more.get(base);
+        if (beyond && items.length) facts.push(["Difference", signed(items.reduce((sum, item) => sum + item.value, 0) / items.length)]);
         const line = element("div", { className: "verdict" }, ...facts.map(([name, text]) => element("div", {}, element("span", { textContent: name }), element("strong", { textContent: text }))));
-        const words = base === run ? "Base and run are the same." : !test ? "" : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
-        const command = element("div", { className: "command" }, element("code", { textContent: `${found.command} -m '${metric.name}'` }));
+        const words = base === run ? "Base and run are the same." : beyond ? `Only the best ${read.runs.length} runs are tested together; this command tests two.` : !test ? "" : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
+        const command = element("div", { className: "command" }, element("code", { textContent: `${beyond ? beyond.command : found.command} -m '${metric.name}'` }));
         box.replaceChildren(line, element("p", { textContent: words }), element("ul", { className: "notes" }, ...read.notes.map((note) => element("li", { textContent: note }))), command);
         furnish(box);
-        against(read, base);
+        against(read, base, number);
         const largest = Math.max(1e-9, ...items.map(({ value }) => Math.abs(value)));
         charts.bars(one('[data-chart="differences"]'), items, {
           low: Math.min(0, ...items.map(({ value }) => value), -largest * 0.05), high: Math.max(largest * 0.05, ...items.map(({ value }) => value)), signed: true, lowerIsBetter: metric.direction === "lower",
@@ -284,6 +325,9 @@
     };
     const restore = () => {
       const given = state();
+      know([given.get("base"), given.get("run")], () => show(given));
+    };
+    const show = (given) => {
       for (const name of ["base", "run", "metric"]) {
         const wanted = given.get(name);
         if (wanted && [...fields[name].options].some((option) => option.value === wanted)) fields[name].value = wanted;
@@ -330,12 +374,7 @@
       return before === rank ? "=" : before > rank ? `↑${before - rank}` : `↓${rank - before}`;
     };
     /* Texts are in a script of their own, loaded when the first one is asked for. */
-    const texts = (then) => {
-      if (window.warehouse?.texts) { then(window.warehouse.texts); return; }
-      const script = element("script", { src: found.texts });
-      script.addEventListener("load", () => then(window.warehouse.texts));
-      document.head.append(script);
-    };
+    const texts = (then) => load(found.texts, "texts", (read) => then(new Map(read)));
     const reader = (number) => {
       const button = element("button", { type: "button", textContent: found.documents[number] });
       button.setAttribute("aria-expanded", "false");
@@ -343,7 +382,7 @@
         const item = button.closest("li"), shown = one(".body", item);
         button.setAttribute("aria-expanded", shown ? "false" : "true");
         if (shown) { shown.remove(); return; }
-        const body = element("p", { className: "body", textContent: known[number] ?? "No text of it is loaded.", tabIndex: 0 });
+        const body = element("p", { className: "body", textContent: known.get(found.documents[number]) ?? "No text of it is loaded.", tabIndex: 0 });
         item.append(body);
       }));
       return button;
