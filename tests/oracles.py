@@ -92,11 +92,11 @@ def p(
     rel: int,
     cutoff: int,
     norm: str,
-    no_relevant: float,
+    no_relevant: float | None = None,
     aggregate: str = "mean",
 ) -> float | None:
     if not relevant(grades, rel):
-        return no_relevant
+        return no_relevant or 0.0
     divisor = {"k": cutoff, "retrieved": len(docs[:cutoff])}[norm]
     return ratio(len(hits(docs, grades, rel, cutoff)), divisor)
 

@@ -88,6 +88,8 @@ def own(metric: Metric) -> dict[str, Any]:
     left_out = {*relations.inherited_params("lists"), "weight"}
     if metric.definition.pools != "asked":
         left_out.add("aggregate")
+    if metric.name != "P":  # whose twin knows it; it is one parameter of all metrics of relevance
+        left_out.add("no_relevant")
     return {key: value for key, value in metric.params.items() if key not in left_out}
 
 
