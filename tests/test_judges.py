@@ -272,7 +272,6 @@ def test_swap_by_hand() -> None:
     assert (same, mine, theirs, opposite) == (1, 0, 0, 0)
 
 
-@pytest.mark.slow
 def test_one_run_and_equal_runs_have_no_correlation() -> None:
     """Means that do not deviate have no correlation: null, which prints as nothing, and no NaN.
 
@@ -292,6 +291,7 @@ def test_one_run_and_equal_runs_have_no_correlation() -> None:
             assert (row["significant"] or 0) == decided
 
 
+@pytest.mark.slow
 def test_swap_as_the_peers_have_it(wh: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = wh.judges_swap("it", metrics="AP", top=3).fetchall()
@@ -301,7 +301,8 @@ def test_swap_as_the_peers_have_it(wh: Warehouse) -> None:
         values[judge] = {
             (run, query): value
             for run, query, value in wh.query(
-                "select run, query_id, value from query_scores where qrels_version = $v", v=version
+                "select run, query_id, value from query_score_versions where qrels_version = $v",
+                v=version,
             ).fetchall()
         }
     # stored values give the same as those computed in between

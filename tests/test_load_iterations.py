@@ -375,7 +375,7 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
         scope = Scope(con)
         scope.runs([1])
         scope.stored_truth(1)
-        scope.rankings()
+        scope.rankings(rules)
         scope.hits(rules, 1)
         assert len(stored_hits.make(con, rules, 1, candidates.find(con, "choices", []))) == 1
     found = rows(

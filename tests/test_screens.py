@@ -58,7 +58,7 @@ def shown(
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_fits_the_terminal(shown, name: str, width: int) -> None:
     text = shown(COMMANDS[name], width)
-    sentences = re.compile("--wide shows everything|queries; two-sided|detectable: ")
+    sentences = re.compile("--wide shows everything|queries; two-sided|letters: |detectable: ")
     assert all(len(line) <= width for line in text.splitlines() if not sentences.search(line))
     kept = KEPT.get(name, 1000)
     text = "".join(line[:kept].rstrip() + "\n" for line in text.splitlines())

@@ -205,7 +205,7 @@ def compare(
         defined: list[float] = []
         for one in lists:
             wanted = of_query(metric, one, lists)
-            wanted = rules.undefined_of(metric) if wanted is None else wanted
+            wanted = rules.usual_undefined_of(metric) if wanted is None else wanted
             if one.query in listed:
                 found = values[one.query]
                 assert close(found, wanted, tolerance, abs_tolerance=abs_tolerance), (

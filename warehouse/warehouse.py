@@ -13,7 +13,6 @@ from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import (
     UsageError,
     check_at_least,
-    check_effect,
     check_names,
     check_several,
     check_text,
@@ -1515,10 +1514,6 @@ class Warehouse:
         how = compare.How(
             test, correction, alpha, interval, resamples, seed, family, power, rope, scale
         )
-        check_effect(
-            "a test or an interval that resamples", has_effect=how.is_resampled,
-            resamples=resamples != 10_000, seed=seed != 0,
-        )  # fmt: skip
         found = comparison.compare(
             self.file, dataset, runs, metrics, how, bases=bases, all_pairs=all_pairs,
             judged_only=judged_only, judged=judged, all_relevant=all_relevant, store=store,

@@ -26,6 +26,21 @@ select qrels_id
 from store.qrels_version
 where is_current and dataset = getvariable('dataset');
 
+-- a run whose hits are not counted yet would have zeros
+select
+    case
+        when count(*) > 0
+            then error('not evaluated under this protocol: ' || string_agg(run, ', ' order by run)
+                || '; run first: warehouse evaluate')
+    end as not_evaluated
+from store.run_version
+semi join scope_run using (run_id)
+anti join (
+    from store.hit_set
+    semi join current_qrels using (qrels_id)
+    where ordering = 'double/doc_desc'
+) as counted using (run_id);
+
 create or replace temp view scope_hit as
 select run_id, query_id, doc_id, relevance, rank, rank as whole_rank, rel_so_far, nonrel_so_far
 from store.hit

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from warehouse.analyze.significance import RESAMPLED
 from warehouse.compat.ranx.evaluation import PROTOCOL, canonical, check_queries
 from warehouse.compat.ranx.lists import Qrels, Run
 from warehouse.compat.ranx.report import TESTS, Report, Tested
@@ -51,16 +49,13 @@ def compare(
             run.make_comparable(qrels)
         check_queries(qrels.to_dict(), run.to_dict(), model)
     ours = canonical(names)
-    test = TESTS[stat_test].ours
-    drawn: dict[str, Any] = (
-        {"resamples": n_permutations, "seed": random_seed} if test in RESAMPLED else {}
-    )
     with warehouse(runs, threads) as wh:
         wh.ingest_qrels(DATASET, qrels.to_dict())
         wh.evaluate(DATASET, metrics=names, protocol=PROTOCOL)
         found = wh.compare(
             DATASET, models, list(dict.fromkeys(ours.values())), all_pairs=True,
-            test=test, correction="none", alpha=max_p, judged=False, protocol=PROTOCOL, **drawn,
+            test=TESTS[stat_test].ours, correction="none", alpha=max_p, resamples=n_permutations,
+            seed=random_seed, judged=False, protocol=PROTOCOL,
         )  # fmt: skip
         tested = {
             (row.metric, row.base, row.run): Tested(row.p, row.wins, row.ties, row.losses)
