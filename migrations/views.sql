@@ -43,6 +43,47 @@ select
 from score_versions
 join store.query_score using (evaluation_id);
 
+/* One row per version of a run, version of the qrels, metric, protocol and query that the value leaves out, though it
+   is in the qrels, in the run, or has a row of the metric. A value without values of queries has none. */
+create view left_out_query_versions as
+with
+known as (
+    select evaluation_id, query_id, value is not null as is_counted, 'value' as seen_in
+    from store.query_score
+    where part is null
+    union all
+    select evaluation_id, query_id, false, 'qrels'
+    from store.newest_evaluation
+    join (
+        select qrels_id, query_id from store.judgment
+        union
+        select qrels_id, query_id from store.preference
+    ) using (qrels_id)
+    union all
+    select evaluation_id, query_id, false, 'run'
+    from store.newest_evaluation
+    join store.ranking using (run_id)
+),
+met as (
+    select evaluation_id, query_id, list(seen_in) as seen_in
+    from known
+    group by evaluation_id, query_id
+    having not bool_or(is_counted)
+)
+select
+    dataset, run, run_version, qrels_version, metric, protocol, query_id,
+    case
+        when list_contains(seen_in, 'value') then 'undefined'
+        when split_part(protocol, ':', 1) = 'imported' then 'the source has no value'
+        when not list_contains(seen_in, 'qrels') then 'not judged'
+        when not list_contains(seen_in, 'run') then 'without documents'
+        else 'the protocol does not count them'
+    end as why,  -- Why the value leaves the query out.
+    is_current, evaluation_id, run_id
+from score_versions
+join met using (evaluation_id)
+semi join (select distinct evaluation_id from store.query_score where part is null) using (evaluation_id);
+
 /* One row per version of a run, version of the qrels, metric and protocol, with the best value so far. Steps are
    in the order of run_at, then of loading, and start anew for each dataset, version of the qrels, metric and
    protocol. Removed runs are missing. */
@@ -442,6 +483,11 @@ select * exclude (is_current) from score_versions where is_current;
 /* One row per current run, metric, protocol and query: the value of the query, against the current qrels. */
 create view query_scores as
 select * exclude (is_current) from query_score_versions where is_current;
+
+/* One row per current run, metric, protocol and query that the value leaves out, though it is in the qrels, in the
+   run, or has a row of the metric; the value counts scores.num_queries. */
+create view left_out_queries as
+select * exclude (is_current) from left_out_query_versions where is_current;
 
 /* One row per current run, metric, protocol, slice and part: the value over the part, against the current qrels. */
 create view slice_scores as

@@ -376,6 +376,24 @@ def test_the_drawing_library_is_that_of_the_pictures() -> None:
 
 
 @pytest.mark.slow
+def test_the_page_of_a_run_names_the_queries_that_a_value_leaves_out(
+    wh: Warehouse, tmp_path: Path
+) -> None:
+    wh.ingest_qrels("tiny", {q: {"a": 1, "b": 0} for q in ("q1", "q2", "q3")})
+    lists = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0}, "q3": {"b": 1.0}}
+    wh.ingest_run("tiny", lists, name="one")
+    wh.evaluate("tiny", metrics="AUC P@1")
+    wh.report(tmp_path / "site", depth=3)
+    (path,) = (tmp_path / "site" / "tiny" / "runs").glob("*.html")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert (
+        "over 1 query (3 of 3 judged queries answered); left out: 2 as undefined (q2, q3)"
+        in page.text
+    )
+    assert page.text.count("left out") == 2
+
+
+@pytest.mark.slow
 def test_gates_are_on_the_first_page_and_on_that_of_the_run(site: Site) -> None:
     red = [row for row in site.warehouse.gates("rich") if row.is_red]
     assert red

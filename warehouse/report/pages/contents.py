@@ -348,11 +348,15 @@ class Contents:
 
     @_once
     def numbers(self) -> Mapping[str, Mapping[str, Record]]:
-        """The provenance of each current value, by run and metric."""
+        """The provenance of each current value and the queries that it leaves out, by run and metric."""
         numbers: dict[str, dict[str, Record]] = defaultdict(dict)
         with self._read() as con:
             for row in _records(con, "analyses/current_values", self._asked):
-                numbers[row["run"]][row["metric"]] = row
+                numbers[row["run"]][row["metric"]] = row | {"left_out": {}}
+            left_out = render("analyses/left_out_queries", of_one=False)
+            for row in database.records(database.keep(con, left_out, self._asked)):
+                told = row["queries"], row["first_queries"]
+                numbers[row["run"]][row["metric"]]["left_out"][row["why"]] = told
         return numbers
 
     @_once
