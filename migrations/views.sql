@@ -643,7 +643,8 @@ where dataset = dataset_name and protocol = protocol_name and (metric_name is nu
 order by metric, place, run;
 
 /* One row if two current runs have values of the metric for a query in common: the mean difference, run minus base,
-   over these queries, Cohen's d of the pairs, and how many of them are won, tied and lost. */
+   over these queries, Cohen's d of the pairs, and how many of them are won, tied and lost. If the metric is no mean
+   over the queries, it is the difference of the values, without an effect size. */
 create macro compare (dataset_name, base_name, run_name, metric_name, protocol_name := 'default') as table
 with
 valued as (
@@ -667,13 +668,17 @@ differing as (
 scored as (
     select
         any_value(value) filter (where run = base_name) as base_value,
-        any_value(value) filter (where run = run_name) as value
+        any_value(value) filter (where run = run_name) as value,
+        bool_and(aggregate = 'mean') as is_mean
     from scores
-    where dataset = dataset_name and metric = metric_name and protocol = protocol_name
+    where dataset = dataset_name
+        and metric = metric_name
+        and protocol = protocol_name
+        and run in (base_name, run_name)
 ),
 summed as (
     select
-        avg(difference) as difference,
+        avg(difference) as mean_difference,
         stddev_samp(round(difference, 12)) as deviation,
         count(*) filter (where gain > 0) as wins,
         count(*) filter (where gain = 0) as ties,
@@ -682,8 +687,9 @@ summed as (
     from differing
 )
 select
-    base_value, value, difference,
-    case when deviation > 0 then difference / deviation end as effect_size,
+    base_value, value,
+    case when is_mean then mean_difference else value - base_value end as difference,
+    case when is_mean and deviation > 0 then mean_difference / deviation end as effect_size,
     wins, ties, losses, queries
 from summed
 cross join scored

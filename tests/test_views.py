@@ -333,6 +333,20 @@ def test_queries_that_a_value_leaves_out(wh: Warehouse) -> None:
     assert len(rows(wh, "from left_out_query_versions where not is_current")) == 9
 
 
+def test_the_macro_compares_what_is_shown(wh: Warehouse) -> None:
+    """Of 1, 0, 0 and 1, 1, 0 the mean difference is 1/3, and the medians are 0 and 1."""
+    wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3")})
+    for name, found in (("one", "abb"), ("two", "aab")):
+        wh.ingest_run("tiny", {f"q{n}": {d: 1.0} for n, d in enumerate(found, 1)}, name=name)
+    median = "P(aggregate=median)@1"
+    wh.evaluate("tiny", metrics=["P@1", median])
+    sql = "from compare('tiny', 'one', 'two', $metric)"
+    # the deviation of 0, 1, 0 is the root of 1/3
+    (mean,) = rows(wh, sql, metric="P@1")
+    assert mean == pytest.approx((1 / 3, 2 / 3, 1 / 3, 3**-0.5, 1, 2, 0, 3))
+    assert rows(wh, sql, metric=median) == [(0.0, 1.0, 1.0, None, 1, 2, 0, 3)]
+
+
 def test_the_past_in_sql_is_that_of_the_command(wh: Warehouse) -> None:
     """At each moment at which something came or went: new qrels, a new run, a removed one."""
     moments = []
