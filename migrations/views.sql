@@ -43,6 +43,47 @@ select
 from score_versions
 join store.query_score using (evaluation_id);
 
+/* One row per version of a run, version of the qrels, metric, protocol and query that the value leaves out, though it
+   is in the qrels, in the run, or has a row of the metric. A value without values of queries has none. */
+create view left_out_query_versions as
+with
+known as (
+    select evaluation_id, query_id, value is not null as is_counted, 'value' as seen_in
+    from store.query_score
+    where part is null
+    union all
+    select evaluation_id, query_id, false, 'qrels'
+    from store.newest_evaluation
+    join (
+        select qrels_id, query_id from store.judgment
+        union
+        select qrels_id, query_id from store.preference
+    ) using (qrels_id)
+    union all
+    select evaluation_id, query_id, false, 'run'
+    from store.newest_evaluation
+    join store.ranking using (run_id)
+),
+met as (
+    select evaluation_id, query_id, list(seen_in) as seen_in
+    from known
+    group by evaluation_id, query_id
+    having not bool_or(is_counted)
+)
+select
+    dataset, run, run_version, qrels_version, metric, protocol, query_id,
+    case
+        when list_contains(seen_in, 'value') then 'undefined'
+        when split_part(protocol, ':', 1) = 'imported' then 'the source has no value'
+        when not list_contains(seen_in, 'qrels') then 'not judged'
+        when not list_contains(seen_in, 'run') then 'without documents'
+        else 'the protocol does not count them'
+    end as why,  -- Why the value leaves the query out.
+    is_current, evaluation_id, run_id
+from score_versions
+join met using (evaluation_id)
+semi join (select distinct evaluation_id from store.query_score where part is null) using (evaluation_id);
+
 /* One row per version of a run, version of the qrels, metric and protocol, with the best value so far. Steps are
    in the order of run_at, then of loading, and start anew for each dataset, version of the qrels, metric and
    protocol. Removed runs are missing. */
@@ -443,6 +484,11 @@ select * exclude (is_current) from score_versions where is_current;
 create view query_scores as
 select * exclude (is_current) from query_score_versions where is_current;
 
+/* One row per current run, metric, protocol and query that the value leaves out, though it is in the qrels, in the
+   run, or has a row of the metric; the value counts scores.num_queries. */
+create view left_out_queries as
+select * exclude (is_current) from left_out_query_versions where is_current;
+
 /* One row per current run, metric, protocol, slice and part: the value over the part, against the current qrels. */
 create view slice_scores as
 select * exclude (is_current) from slice_score_versions where is_current;
@@ -597,7 +643,8 @@ where dataset = dataset_name and protocol = protocol_name and (metric_name is nu
 order by metric, place, run;
 
 /* One row if two current runs have values of the metric for a query in common: the mean difference, run minus base,
-   over these queries, Cohen's d of the pairs, and how many of them are won, tied and lost. */
+   over these queries, Cohen's d of the pairs, and how many of them are won, tied and lost. If the metric is no mean
+   over the queries, it is the difference of the values, without an effect size. */
 create macro compare (dataset_name, base_name, run_name, metric_name, protocol_name := 'default') as table
 with
 valued as (
@@ -621,13 +668,17 @@ differing as (
 scored as (
     select
         any_value(value) filter (where run = base_name) as base_value,
-        any_value(value) filter (where run = run_name) as value
+        any_value(value) filter (where run = run_name) as value,
+        bool_and(aggregate = 'mean') as is_mean
     from scores
-    where dataset = dataset_name and metric = metric_name and protocol = protocol_name
+    where dataset = dataset_name
+        and metric = metric_name
+        and protocol = protocol_name
+        and run in (base_name, run_name)
 ),
 summed as (
     select
-        avg(difference) as difference,
+        avg(difference) as mean_difference,
         stddev_samp(round(difference, 12)) as deviation,
         count(*) filter (where gain > 0) as wins,
         count(*) filter (where gain = 0) as ties,
@@ -636,8 +687,9 @@ summed as (
     from differing
 )
 select
-    base_value, value, difference,
-    case when deviation > 0 then difference / deviation end as effect_size,
+    base_value, value,
+    case when is_mean then mean_difference else value - base_value end as difference,
+    case when is_mean and deviation > 0 then mean_difference / deviation end as effect_size,
     wins, ties, losses, queries
 from summed
 cross join scored

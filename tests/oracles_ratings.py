@@ -25,6 +25,11 @@ def pairs(lists: Lists) -> list[tuple[float, float]]:
     return [(scores[d], grades[d]) for docs, grades, scores in lists for d in docs if d in grades]
 
 
+def labelled(lists: Lists) -> list[tuple[float, float]]:
+    """Return the pairs whose grade says whether the document is relevant; below 0 it says nothing."""
+    return [(s, g) for s, g in pairs(lists) if g >= 0]
+
+
 def mean(numbers: list[float]) -> float | None:
     return ratio(fsum(numbers), len(numbers))
 
@@ -59,9 +64,9 @@ def r2(docs: Docs, grades: Grades, *, scores: Scores) -> float | None:
 
 
 def pooled_log_loss(lists: Lists, *, rel: float) -> float | None:
-    if any(not 0 <= s <= 1 for s, _ in pairs(lists)):
+    if any(not 0 <= s <= 1 for s, _ in labelled(lists)):
         return None
-    kept = [(min(max(s, 2**-52), 1 - 2**-52), g) for s, g in pairs(lists)]
+    kept = [(min(max(s, 2**-52), 1 - 2**-52), g) for s, g in labelled(lists)]
     return mean([-log(s if g >= rel else 1 - s) for s, g in kept])
 
 
@@ -70,9 +75,9 @@ def log_loss(docs: Docs, grades: Grades, *, rel: float, scores: Scores) -> float
 
 
 def pooled_brier(lists: Lists, *, rel: float) -> float | None:
-    if any(not 0 <= s <= 1 for s, _ in pairs(lists)):
+    if any(not 0 <= s <= 1 for s, _ in labelled(lists)):
         return None
-    return mean([(s - (g >= rel)) ** 2 for s, g in pairs(lists)])
+    return mean([(s - (g >= rel)) ** 2 for s, g in labelled(lists)])
 
 
 def brier(docs: Docs, grades: Grades, *, rel: float, scores: Scores) -> float | None:
@@ -81,13 +86,13 @@ def brier(docs: Docs, grades: Grades, *, rel: float, scores: Scores) -> float | 
 
 def pooled_ece(lists: Lists, *, rel: float, bins: int) -> float | None:
     lists = list(lists)
-    if any(not 0 <= s <= 1 for s, _ in pairs(lists)):
+    if any(not 0 <= s <= 1 for s, _ in labelled(lists)):
         return None
     of_bin: dict[int, list[tuple[float, bool]]] = {}
-    for s, g in pairs(lists):
+    for s, g in labelled(lists):
         of_bin.setdefault(max(ceil(s * bins), 1), []).append((s, g >= rel))
     apart = [abs(fsum(s for s, _ in some) - sum(r for _, r in some)) for some in of_bin.values()]
-    return ratio(fsum(apart), len(pairs(lists)))
+    return ratio(fsum(apart), len(labelled(lists)))
 
 
 def ece(docs: Docs, grades: Grades, *, rel: float, bins: int, scores: Scores) -> float | None:

@@ -13,7 +13,8 @@ from oracles import Docs, ratio
 from oracles_diversity import Iterations
 
 METRICS = [
-    "xinfAP", "xinfAP@4", "xinfAP(rel=2)@20", "infNDCG", "infNDCG@4", "infNDCG(rel=2)@20", "statAP",
+    "xinfAP", "xinfAP@4", "xinfAP(rel=2)@20", "infNDCG", "infNDCG@4", "infNDCG(rel=2)@20",
+    "infNDCG(ideal=rounded)@5", "statAP",
     "statAP@4", "statAP(rel=2)",
 ]  # fmt: skip
 TINY = 0.00001
@@ -54,7 +55,9 @@ def xinfAP(docs: Docs, judged: Iterations, *, cutoff: int | None, rel: float) ->
     return ratio(total, number if cutoff is None else min(number, cutoff))
 
 
-def infNDCG(docs: Docs, judged: Iterations, *, cutoff: int | None, rel: float) -> float | None:  # noqa: N802
+def infNDCG(  # noqa: N802
+    docs: Docs, judged: Iterations, *, cutoff: int | None, rel: float, ideal: str
+) -> float | None:
     pool, weight = placed(judged), weights(judged)
     pooled, sampled, gain = Counter[str](), Counter[str](), Counter[str]()
     for rank, doc in enumerate(docs[:cutoff], 1):
@@ -68,13 +71,14 @@ def infNDCG(docs: Docs, judged: Iterations, *, cutoff: int | None, rel: float) -
     for s, grade in sorted(pool.values()):
         if grade >= rel:
             numbers[grade] = numbers.get(grade, 0) + weight[s]
-    ideal = start = 0.0
+    best = start = 0.0
     for grade in sorted(numbers, reverse=True):
-        for place in range(1, floor(numbers[grade] + 1e-9) + 1):
+        number = floor(numbers[grade] + 0.5) if ideal == "rounded" else numbers[grade]
+        for place in range(1, floor(number + 1e-9) + 1):
             if cutoff is None or start + place <= cutoff:
-                ideal += grade / log2(start + place + 1)
-        start += numbers[grade]
-    return ratio(found, ideal)
+                best += grade / log2(start + place + 1)
+        start += number
+    return ratio(found, best)
 
 
 def statAP(  # noqa: N802

@@ -265,7 +265,20 @@ WRONG: list[tuple[str, object, str]] = [
     ("citations", [{"run": "one", "qid": "q1", "sentence": 1, "support": "FS"}], "no document"),
     ("citations", [{"run": "one", "qid": "q1", "sentence": 1, "doc_id": "d", "support": "yes"}],
      "not yes"),
+    ("citations",
+     [{"run": "one", "qid": "q1", "sentence": n, "doc_id": "d", "support": "FS"} for n in (1, 2, 4)],
+     "has a sentence 4 and no sentence 3"),
+    ("citations", [{"run": "one", "qid": "q1", "sentence": 2, "doc_id": "d", "support": "FS"}],
+     "no sentence 1"),
 ]  # fmt: skip
+
+
+def test_a_question_with_two_weights_is_named(wh: Warehouse) -> None:
+    rows = [NUGGET | {"text": x, "part": p, "weight": w} for x, p, w in ("xs4", "ys2", "zt1")]
+    (warning,) = wh.ingest_nuggets("tiny", rows).warnings
+    assert "part s of query q1" in warning
+    assert "4, 2" in warning
+    assert not wh.ingest_nuggets("tiny", rows[:1], replace=True).warnings
 
 
 def test_what_cannot_be_kept_stores_nothing(wh: Warehouse, tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def test_rows_that_repeat_in_every_layout(con, put, layout, rule):
     assert nothing_left(con)
 
 
-def test_blanks_around_cells(put):
+def test_blanks_around_cells(put, wh):
     """They are no part of names, ids and numbers in CSV, with a condition, and in many files at once."""
     truth = put("query_id, doc_id, relevance\nq1, a, 1\nq1 ,b, 0\n", "q.csv")
     runs = [put(f"query_id, doc_id, score\nq1, b, {n}\nq1,a, 1\n", f"{n}.csv") for n in (2, 0)]
@@ -292,6 +292,14 @@ def test_blanks_around_cells(put):
     assert Warehouse.score(truth, runs[0], "RR", qrels_where="relevance >= 0").means() == {
         "RR": 0.5
     }
+    everywhere = put("doc_id,relevance\n a ,1\nb, 1\n", "g.csv")
+    found = Warehouse.score(everywhere, {"q1": {"a": 1.0}, "q2": {"x": 1.0}}, "P@1", is_global=True)
+    assert (found.means(), len(found.qrels.warnings)) == ({"P@1": 0.5}, 1)
+    kinds = put("query_id,kind\nq1 ,x\n q2,y\n", "k.csv")
+    loaded = wh.ingest_attributes("tiny", kinds, of="queries")
+    assert loaded.warnings == ("2 ids have blanks around them, which are not read",)
+    ids = wh.query("select subject_id from attributes order by 1").fetchall()
+    assert ids == [("q1",), ("q2",)]
     # a blank within an id is a part of it
     titles = put("user,movie\nann,Up\nann,Star Wars\n", "t.csv")
     assert Warehouse.score(titles, {"ann": {"Star Wars": 1.0}}, "R@5", relevance="1").means() == {
@@ -306,8 +314,10 @@ def test_cells_of_several_ids(put, cell):
     for how in ({"relevance": "1"}, {"relevance": "1", "qrels_where": "user_id <> 'u2'"}):
         with expect_refusal("'items' seems to hold several ids", InputError):
             Warehouse.score(path, {"u1": {"a": 1.0}}, "RR", **how)
-    with expect_refusal("missing column score", InputError):
-        Warehouse.score({"u1": {"a": 1}}, path, "RR")
+    ranked = put(f"customer_id,prediction\nu1,{cell}\nu2,d e\n", "p.csv")
+    for run, column in ((path, "items"), (ranked, "prediction")):
+        with expect_refusal(f"'{column}' seems to hold several ids", InputError):
+            Warehouse.score({"u1": {"a": 1}}, run, "RR")
     one = put(f"user_id,items,rating\nu1,{cell},1\nu2,d e,1\n", "o.csv")
     assert Warehouse.score(one, {"u2": {"d e": 1.0}}, "RR").means() == {"RR": 0.5}
 

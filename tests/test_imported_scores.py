@@ -60,9 +60,12 @@ def test_lines_of_trec_eval(wh: Warehouse, put: Put) -> None:
     )
     board = wh.leaderboard("tiny", metrics=["map", "hits"], protocol="imported")
     assert board.fetchall() == [(1, "first", None, 0.375, 4.0, 2, 2)]
+    assert any("no values were loaded of second; to load: " in note for note in board.notes)
     # the second run answers both queries, and is better by 0.25 in each
     better = TREC.replace("0.5000", "0.7500").replace("0.2500", "0.5000").replace("0.3750", "0.625")
     wh.ingest_scores("tiny", put(better, "other.txt"), name="second", metrics="map")
+    board = wh.leaderboard("tiny", protocol="imported")
+    assert not any("no values were loaded" in note for note in board.notes)
     found = wh.compare("tiny", ["first", "second"], metrics="map", protocol="imported")
     ((row),) = found.pairs.fetchall()
     assert row[5] == 0.25

@@ -7,6 +7,7 @@ equal scores. What they do with equal ones is told by tests below.
 
 from __future__ import annotations
 
+import importlib
 import math
 import shutil
 from collections.abc import Iterable
@@ -199,6 +200,20 @@ def test_no_query_in_common_but_one() -> None:
     qrels, run = nothing_in_common(160)
     names = ["AP", "RR@10", "nDCG@10"]
     same(mine(names, qrels, run), theirs(names, qrels, run))
+
+
+@pytest.mark.parametrize("run", [{"other": {"a": 1.0}}, {}])
+def test_the_provider_and_a_run_without_a_judged_query(run: Run) -> None:
+    """Each judged query counts as an empty ranking."""
+    qrels = {"q": {"a": 1, "b": 0}, "r": {"a": 2}}
+    names = ["AP", "nDCG@10", "P@5", "RR@10", "Success@5", "Bpref", "SetP", "Compat", "NumRet"]
+    measures = [ir_measures.parse_measure(name) for name in names]
+    provider = importlib.import_module("warehouse.compat.ir_measures").provider
+    theirs = ir_measures.calc(measures, qrels, run)
+    found = provider.calc(measures, qrels, run)
+    assert found.aggregated == theirs.aggregated == dict.fromkeys(measures, 0)
+    assert len(found.per_query) == len(theirs.per_query) == 2 * len(measures)
+    assert set(found.per_query) == set(theirs.per_query)
 
 
 # --------------------------------------------------------------------------- known disagreements

@@ -134,15 +134,18 @@ def test_a_query_without_a_run_is_left_out_by_pytrec_eval() -> None:
     assert ours(qrels, run, ["map"])["map"] == {"q": 1.0, "silent": 0.0, ALL: 0.5}
 
 
-def test_a_list_without_judged_documents_under_judged_only() -> None:
-    """pytrec_eval divides 0 by 0 for a list from which judged_docs_only leaves nothing; ours is 0.
+@pytest.mark.parametrize(
+    ("ranking", "judged_only"), [({}, False), ({}, True), ({"x": 1.0}, True), ({"n": 1.0}, True)]
+)
+def test_empty_lists(ranking: dict[str, float], judged_only: bool) -> None:
+    """pytrec_eval divides 0 by 0 for an empty list, or one that judged_docs_only empties; ours is 0.
 
     Only its interpolated precisions do, and their NaN goes on into the mean over all queries.
     """
-    qrels = {"p": {"a": 1}, "q": {"b": 0, "c": 1}}
-    run = {"p": {"a": 1.0}, "q": {"x": 1.0}}
-    found = theirs(qrels, run, MEASURES, judged_only=True)
-    mine = ours(qrels, run, found, "trec_eval_9", judged_only=True)
+    qrels = {"p": {"a": 1}, "q": {"b": 0, "c": 1, "n": -1}}
+    run = {"p": {"a": 1.0}, "q": ranking}
+    found = theirs(qrels, run, MEASURES, judged_only=judged_only)
+    mine = ours(qrels, run, found, "trec_eval_9", judged_only=judged_only)
     unknown = {measure for measure, values in found.items() if math.isnan(values["q"])}
     assert unknown == {measure for measure, values in found.items() if math.isnan(values[ALL])}
     assert unknown == {"11pt_avg", "iprec_at_recall_0.00"}

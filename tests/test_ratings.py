@@ -54,12 +54,14 @@ def test_as_scikit_learn() -> None:
         if item in run.get(user, {})
     ]
     true, predicted = zip(*both, strict=True)
+    labels, probabilities = zip(*((g >= 1, p) for g, p in both if g >= 0), strict=True)
+    assert len(labels) < len(true)
     names = {
         "RMSE": metrics.root_mean_squared_error(true, predicted),
         "MAE": metrics.mean_absolute_error(true, predicted),
         "R2": metrics.r2_score(true, predicted),
-        "Brier": metrics.brier_score_loss([grade >= 1 for grade in true], predicted),
-        "LogLoss": metrics.log_loss([grade >= 1 for grade in true], predicted),
+        "Brier": metrics.brier_score_loss(labels, probabilities),
+        "LogLoss": metrics.log_loss(labels, probabilities),
     }
     asked = "rmse mae rsquared brier_score_loss logloss"
     assert Warehouse.score(qrels, run, asked).means() == pytest.approx(names, rel=1e-12)

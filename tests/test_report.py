@@ -148,7 +148,7 @@ def _script(path: Path) -> dict[str, object]:
     return json.loads(text[text.index("] = ") + 4 : -2])["data"]
 
 
-RUN_KEYS, METRIC_KEYS = keys(RUNS), keys(METRICS)
+RUN_KEYS, METRIC_KEYS = keys([*RUNS, "not evaluated"]), keys(METRICS)
 PAIR = f"#metric={METRIC_KEYS['RR']}&base=bm25&run={RUN_KEYS[SCRIPT]}"
 
 
@@ -191,7 +191,9 @@ def test_pages_keep_a_strict_policy_and_ask_no_other_machine(site: Site) -> None
 
 @pytest.mark.slow
 def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
-    board = site.warehouse.leaderboard("tiny", ci=True, run=RUNS)
+    """A run that is loaded and not evaluated is computed, as by the command."""
+    board = site.warehouse.leaderboard("tiny", ci=True)
+    assert "not evaluated" in {row.run for row in board}
     page = site.pages["tiny/index.html"]
     shown = {row[1].split("system of")[0]: row for row in page.cells[1:]}
     for row in board:
@@ -201,8 +203,8 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
             width = row[board_intervals.width_of(metric)]
             said = value if width is None else f"{value}±{width:.4f}"
             assert cells[2 + place].replace(" (best)", "") == said
-    assert "not evaluated: not evaluated; to compute: warehouse evaluate -d tiny" in page.text
-    grouped = site.warehouse.leaderboard("tiny", sort="RR", ties=True, run=RUNS)
+    assert "computed for 1 run and not stored" in page.text
+    grouped = site.warehouse.leaderboard("tiny", sort="RR", ties=True)
     first = re.findall(
         r'data-key="(rr[^"]*)" data-value="[^"]*" data-place="(\d+)" data-places="([^"]*)"',
         page.source,
@@ -274,11 +276,11 @@ def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> 
 
 @pytest.mark.slow
 def test_pairs_are_those_of_compare_in_one_family(site: Site) -> None:
-    board = [row.run for row in site.warehouse.leaderboard("tiny", run=RUNS)]
+    board = [row.run for row in site.warehouse.leaderboard("tiny")]
     for metric in METRICS:
         found = _script(site.folder / "tiny" / "data" / f"{METRIC_KEYS[metric]}.js")
         pairs = site.warehouse.compare("tiny", board, metric, all_pairs=True, judged=False)
-        assert len(found["pairs"]) == len(pairs) == 6
+        assert len(found["pairs"]) == len(pairs) == 10
         for shown, row in zip(found["pairs"], pairs, strict=True):
             assert shown[:2] == [RUN_KEYS[row.base], RUN_KEYS[row.run]]
             numbers = (row.difference, row.low, row.high)
@@ -373,6 +375,40 @@ def test_holes_fusion_and_curves_are_those_of_the_commands(site: Site) -> None:
 def test_the_drawing_library_is_that_of_the_pictures() -> None:
     pytest.importorskip("vl_convert")
     assert vega.PATH.read_text(encoding="utf-8") == vega.made()
+
+
+@pytest.mark.slow
+def test_runs_without_a_place_are_on_the_board(
+    wh: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes long to compute is not computed by a page."""
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    for name in ("one", "late"):
+        wh.ingest_run("tiny", {"q": {"a": 1.0}}, name=name)
+    wh.evaluate("tiny", metrics="RR", runs="one")
+    monkeypatch.setattr(contents, "MOST_COMPUTED", 0)
+    wh.report(tmp_path / "site", depth=3)
+    page = Page((tmp_path / "site" / "tiny" / "index.html").read_text(encoding="utf-8"))
+    assert page.cells[1:] == [["1", "one", "1.0000", "1of 1"], ["", "late", "not evaluated", ""]]
+    assert "late; to compute: warehouse evaluate -d tiny" in page.text
+
+
+@pytest.mark.slow
+def test_the_page_of_a_run_names_the_queries_that_a_value_leaves_out(
+    wh: Warehouse, tmp_path: Path
+) -> None:
+    wh.ingest_qrels("tiny", {q: {"a": 1, "b": 0} for q in ("q1", "q2", "q3")})
+    lists = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0}, "q3": {"b": 1.0}}
+    wh.ingest_run("tiny", lists, name="one")
+    wh.evaluate("tiny", metrics="AUC P@1")
+    wh.report(tmp_path / "site", depth=3)
+    (path,) = (tmp_path / "site" / "tiny" / "runs").glob("*.html")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert (
+        "over 1 query (3 of 3 judged queries answered); left out: 2 as undefined (q2, q3)"
+        in page.text
+    )
+    assert page.text.count("left out") == 2
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ GOLDEN = json.loads((PEERS / "sampled.json").read_text(encoding="utf-8"))
 
 def test_values_of_sample_eval() -> None:
     """They are printed with four digits."""
-    of = ["xinfAP@1000", "infNDCG@1000"]
+    of = ["xinfAP@1000", "infNDCG@1000", "infNDCG(ideal=rounded)@1000"]
     found = Warehouse.score(
         PEERS / "sampled.qrels", PEERS / "sampled.run", of, qrels_format="sampled"
     )

@@ -208,7 +208,7 @@ STUBS = SCOPE | {
     "stratum_hits": "run_id integer, query_id varchar, doc_id varchar, rank bigint, "
     "relevance double, is_rel boolean, stratum varchar, weight double, is_own boolean, "
     "pooled_above bigint, sampled_above bigint, rel_above bigint",
-    "sampled_grades": "query_id varchar, relevance double, number double, num_above double",
+    "sampled_grades": "query_id varchar, relevance double, number double",
     "novelty_gains": "run_id integer, query_id varchar, doc_id varchar, rank bigint, gain double, "
     "num_subtopics bigint",
     "novelty_ideal": "query_id varchar, ideal_rank bigint, gain double",

@@ -302,6 +302,51 @@ def test_a_run_that_is_not_evaluated_is_on_the_board(wh: Warehouse) -> None:
     assert rows(wh, sql) == [(1, "one", 1.0, True), (2, "two", 0.5, True)]
 
 
+def test_queries_that_a_value_leaves_out(wh: Warehouse) -> None:
+    """AUC of q1 is 1 and of q2 undefined; trec_eval_9 passes over q3; q9 is judged by nobody."""
+    wh.ingest_qrels("tiny", {q: {"a": 1, "b": 0} for q in ("q1", "q2", "q3")})
+    lists = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0}, "q9": {"a": 1.0}}
+    wh.ingest_run("tiny", lists, name="one")
+    wh.evaluate("tiny", metrics="AUC P@1")
+    wh.evaluate("tiny", metrics="P@1", protocol="trec_eval_9")
+    graded = [{"run": "one", "query_id": "q1", "metric": "tone", "value": 1}]
+    wh.ingest_scores("tiny", graded)
+    sql = "select protocol, metric, query_id, why from left_out_queries order by all"
+    silent = "without documents"
+    assert rows(wh, sql) == [
+        ("default", "AUC", "q2", "undefined"),
+        ("default", "AUC", "q3", "undefined"),
+        ("default", "AUC", "q9", "not judged"),
+        ("default", "P@1", "q9", "not judged"),
+        *(("imported", "tone", query, "the source has no value") for query in ("q2", "q3", "q9")),
+        ("trec_eval_9", "P@1", "q3", silent),
+        ("trec_eval_9", "P@1", "q9", "not judged"),
+    ]
+    # the value counts what is judged or retrieved and not left out
+    sql = (
+        "select protocol, metric from scores join left_out_queries using (protocol, metric) "
+        "group by all having any_value(num_queries) + count(*) <> 4"
+    )
+    assert rows(wh, sql) == []
+    wh.ingest_qrels("tiny", {"q1": {"a": 1}}, replace=True)
+    assert rows(wh, "from left_out_queries where protocol <> 'imported'") == []
+    assert len(rows(wh, "from left_out_query_versions where not is_current")) == 9
+
+
+def test_the_macro_compares_what_is_shown(wh: Warehouse) -> None:
+    """Of 1, 0, 0 and 1, 1, 0 the mean difference is 1/3, and the medians are 0 and 1."""
+    wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3")})
+    for name, found in (("one", "abb"), ("two", "aab")):
+        wh.ingest_run("tiny", {f"q{n}": {d: 1.0} for n, d in enumerate(found, 1)}, name=name)
+    median = "P(aggregate=median)@1"
+    wh.evaluate("tiny", metrics=["P@1", median])
+    sql = "from compare('tiny', 'one', 'two', $metric)"
+    # the deviation of 0, 1, 0 is the root of 1/3
+    (mean,) = rows(wh, sql, metric="P@1")
+    assert mean == pytest.approx((1 / 3, 2 / 3, 1 / 3, 3**-0.5, 1, 2, 0, 3))
+    assert rows(wh, sql, metric=median) == [(0.0, 1.0, 1.0, None, 1, 2, 0, 3)]
+
+
 def test_the_past_in_sql_is_that_of_the_command(wh: Warehouse) -> None:
     """At each moment at which something came or went: new qrels, a new run, a removed one."""
     moments = []

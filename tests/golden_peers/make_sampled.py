@@ -1,9 +1,11 @@
 """Makes `sampled.qrels`, `sampled.run` and `sampled.json`: what NIST's scripts say of sampled pools.
 
-    python tests/golden_peers/make_sampled.py sample_eval.pl statAP_MQ_eval_v3.pl
+    python tests/golden_peers/make_sampled.py sample_eval.pl statAP_MQ_eval_v3.pl rounded.pl
 
 The first is of TREC (trec.nist.gov/data/clinical), with the AP adjustment of 2012; the second of the
-Million Query track (trec.nist.gov/data/web/09). It needs perl. In query 6 nothing is relevant.
+Million Query track (trec.nist.gov/data/web/09); the third is the other version of the first, which
+rounds the numbers of the ideal ranking since 10 Oct 11, as in github.com/amillert/TREC-elastic. It
+needs perl. In query 6 nothing is relevant.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ def main() -> None:
     (HERE / "sampled.run").write_text("".join(run))
     places = [str(HERE / "sampled.qrels"), str(HERE / "sampled.run")]
     made: dict[str, dict[str, float]] = {"xinfAP@1000": {}, "infNDCG@1000": {}, "statAP": {}}
-    told = subprocess.run(
-        ["perl", sys.argv[1], "-q", *places], check=False, capture_output=True, text=True
-    ).stdout
-    for name, query, value in re.findall(r"^inf(AP|NDCG)\s+(\w+)\s+([\d.]+)$", told, re.MULTILINE):
+    for name, query, value in printed(sys.argv[1], places):
         made[{"AP": "xinfAP@1000", "NDCG": "infNDCG@1000"}[name]][query] = float(value)
+    made["infNDCG(ideal=rounded)@1000"] = {
+        query: float(value) for name, query, value in printed(sys.argv[3], places) if name == "NDCG"
+    }
     with tempfile.TemporaryDirectory() as folder:
         # what it loads from the network is not used
         script = Path(folder, "script.pl")
@@ -56,6 +58,14 @@ def main() -> None:
     made["statAP"].pop("6", None)
     made["statAP"]["all"] = float(re.findall(r"statMAP_on_valid_topics=([\d.]+)", told)[0])
     (HERE / "sampled.json").write_text(json.dumps(made, indent=1) + "\n")
+
+
+def printed(script: str, places: list[str]) -> list[tuple[str, str, str]]:
+    """Return what a version of sample_eval.pl prints: measure, query and value."""
+    told = subprocess.run(
+        ["perl", script, "-q", *places], check=False, capture_output=True, text=True
+    ).stdout
+    return re.findall(r"^inf(AP|NDCG)\s+(\w+)\s+([\d.]+)$", told, re.MULTILINE)
 
 
 if __name__ == "__main__":

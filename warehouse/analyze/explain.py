@@ -144,12 +144,10 @@ def _explain(
 ) -> Explanation:
     found = _provenance(con, run, name, dataset, protocol)
     value = _value(con, found["evaluation_id"], query, name)
-    keys = {"evaluation": "evaluation_id", "qrels": "qrels_id", "run": "run_id"}
     rows = con.execute(
-        render("analyses/counted_queries"), {word: found[key] for word, key in keys.items()}
+        render("analyses/left_out_queries", of_one=True), {"evaluation": found["evaluation_id"]}
     ).fetchall()
-    left_out = {why: (number, tuple(first)) for why, number, first in rows}
-    num_counted, _ = left_out.pop(None, (0, ()))
+    left_out = {why: (number, tuple(first)) for *_, why, number, first in rows}
     known = known_metric(name)
     if known is not None and top is None:
         top = TOP if known.depth is None else min(known.depth, 100)
@@ -180,7 +178,6 @@ def _explain(
         protocol=protocol.name,
         is_stale=stale,
         query_text=None if of_query is None else of_query.whole,
-        counted=num_counted,
         left_out=left_out,
         relevant_missed=_missed(con, 1 if known is None else known.params.get("rel", 1)),
         **_computed(con),

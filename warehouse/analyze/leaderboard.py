@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.analyze import across_datasets, board, past, run_choice, stored_metrics
 from warehouse.analyze.board import Board
-from warehouse.errors import UsageError, check_at_least, check_effect
+from warehouse.errors import UsageError, check_at_least, check_effect, command, listing
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
@@ -77,6 +77,9 @@ def leaderboard(
         )  # fmt: skip
         names, order = _names(con, datasets, metrics, sort, rules)
         made: Mapping[str, int] = {}
+        lacking: tuple[str, ...] = ()
+        if rules.is_imported and len(datasets) == 1 and as_of is None:
+            lacking = _without_values(con, datasets[0], names, rules)
         if compute:
             if slice is not None:
                 stored_metrics.check_slice(con, datasets[0], slice)
@@ -129,9 +132,26 @@ def leaderboard(
         datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
     )
     return replace(
-        found, told=(*told, *gone), computed=frozenset(made),
+        found, told=(*told, *lacking, *gone), computed=frozenset(made),
         labels=stored_metrics.labels(metrics, rules),
     )  # fmt: skip
+
+
+def _without_values(
+    con: duckdb.DuckDBPyConnection, dataset: str, names: list[str], rules: Protocol
+) -> tuple[str, ...]:
+    """Return a note about the runs whose values no other program computed, if there are any."""
+    rows = con.execute(
+        "select run from run_version where is_current and dataset = $dataset "
+        "and not exists (from score_versions where score_versions.run_id = run_version.run_id "
+        "and is_current and protocol = $protocol "
+        "and (len($names) = 0 or list_contains($names, metric))) order by run",
+        {"dataset": dataset, "protocol": rules.name, "names": names},
+    ).fetchall()
+    if not rows:
+        return ()
+    how = command("ingest scores FILE", dataset)
+    return (f"no values were loaded of {listing((run for (run,) in rows), 5)}; to load: {how}",)
 
 
 def _names(

@@ -16,6 +16,8 @@ _CURRENT: dict[str, str] = {
     "where metric = 'nDCG@10' group by system order by best desc",
     "query_scores": "select query_id, avg(value) as mean from query_scores "
     "where metric = 'nDCG@10' group by query_id order by mean, query_id limit 5",
+    "left_out_queries": "select run, metric, why, count(*) as queries from left_out_queries "
+    "group by all order by all",
     "runs": "select run, tags['stage'] as stage, num_predictions from runs order by dataset, run",
     "qrels": "select query_id, count(*) filter (where relevance > 0) as relevant from qrels "
     "group by query_id order by relevant, query_id limit 5",
@@ -53,7 +55,17 @@ _CURRENT: dict[str, str] = {
 }
 # The views with replaced versions as well.
 _VERSIONS = (
-    *("score", "query_score", "run", "qrels", "judge_judgment", "prediction", "history", "gate"),
+    *(
+        "score",
+        "query_score",
+        "left_out_query",
+        "run",
+        "qrels",
+        "judge_judgment",
+        "prediction",
+        "history",
+        "gate",
+    ),
     *("fused_run", "imported_score", "nugget_assignment", "answer_citation", "slice_score"),
     *("slice_query_score", "curve_point", "attribute", "comparison"),
 )

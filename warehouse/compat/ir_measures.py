@@ -21,6 +21,7 @@ from warehouse.compat.scorers import Scorers
 from warehouse.config import installation
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
+from warehouse.evaluate.files import NothingInCommonError
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Metric as Meant
@@ -159,7 +160,12 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         over_all: dict[str, float | None] = {}
         has_rows = len(run) > 0
         for scorer in self._scorers:
-            of_queries, of_all = scorer(run if has_rows else {})
+            try:
+                of_queries, of_all = scorer(run if has_rows else {})
+            except (
+                NothingInCommonError
+            ):  # an empty ranking for each query, as other providers have it
+                of_queries, of_all = scorer({})
             for query, metric, value in of_queries:
                 values.setdefault(metric, []).append((query, value))
             over_all |= of_all

@@ -114,7 +114,7 @@ def _keep_nuggets(
     current = steps.newest(connection, table, table.c.dataset_id == number)
     status: steps.Status = "loaded" if current is None else "replaced"
     version = 1 if current is None else int(current["version"])
-    warnings: tuple[str, ...] = ()
+    warnings = _different_weights(con)
     if current is not None and current["content_hash"] == content:
         status = "unchanged"
     else:
@@ -136,8 +136,24 @@ def _keep_nuggets(
             "from staged order by query_id, nugget_id",
             {"id": set_id},
         )
-        warnings = _outdated(con, dataset)
+        warnings += _outdated(con, dataset)
     return LoadedNuggets(status, dataset, version, queries, nuggets, warnings, staged.source_sha256)
+
+
+def _different_weights(con: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    rows = con.execute(
+        "select query_id, part, list(distinct weight order by weight desc) from staged "
+        "where part is not null group by all having count(distinct weight) > 1 order by all"
+    ).fetchall()
+    if not rows:
+        return ()
+    query, part, weights = rows[0]
+    more = f" ({len(rows) - 1:,} more such parts)" if len(rows) > 1 else ""
+    return (
+        f"part {part} of query {query} has nuggets of weights "
+        f"{listing((f'{weight:g}' for weight in weights), _TOLD)}{more}: RubricSupport and "
+        "RubricContradiction weigh a part by the highest",
+    )
 
 
 def _outdated(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[str, ...]:

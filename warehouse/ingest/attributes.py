@@ -127,6 +127,7 @@ def keep(
     return LoadedAttributes(
         status, dataset, of, name, version,
         staged.columns, staged.num_subjects, staged.num_values, staged.source_sha256,
+        staged.warnings,
     )  # fmt: skip
 
 

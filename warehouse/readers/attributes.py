@@ -21,7 +21,7 @@ from warehouse.readers.formats import Table
 from warehouse.readers.kinds import IDS, Subject
 from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
-from warehouse.readers.tables import is_nested
+from warehouse.readers.tables import is_nested, trim_ids
 
 _LIST = re.compile(r"(?P<element>.*)\[\d*\]")
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|VARINT|FLOAT|DOUBLE|DECIMAL.*")
@@ -44,6 +44,7 @@ class StagedAttributes:
     columns: Mapping[str, str]
     num_subjects: int
     num_values: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def stage_attributes(
                 normalise = normalise if subject == "document" else None
             column = _id_column(table, key, id)
             columns = _columns(table, column, split or {}, leave_out)
-            stage_rows(con, table, key, column, [column.name for column in columns])
+            warnings = stage_rows(con, table, key, column, [column.name for column in columns])
             for one in columns:
                 if one.is_json:
                     _refuse_problems(con, table, "checks/attribute_nested", column=one)
@@ -113,7 +114,7 @@ def stage_attributes(
         staging.drop(con, "staged", "staged_value", "staged_type")
     values = staging.row_count(con, "staged_attribute")
     return StagedAttributes(
-        subject, table.source, table.format, table.sha256, normalise, types, rows, values
+        subject, table.source, table.format, table.sha256, normalise, types, rows, values, warnings
     )
 
 
@@ -251,8 +252,13 @@ def _type(kind: str) -> str:
     return "date" if _DATE.fullmatch(kind) else "text"
 
 
-def stage_rows(con: Connection, table: Table, key: str, id: str, names: Sequence[str]) -> None:
-    """Fill `staged` with the ids as text under the name `key` and some raw columns; check the ids."""
+def stage_rows(
+    con: Connection, table: Table, key: str, id: str, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Fill `staged` with the ids as text under the name `key` and some raw columns; check the ids.
+
+    Returns a warning about blanks around ids of a text, if there are any.
+    """
     kind = table.columns[id]
     if is_nested(kind):
         raise InputError(f"{table.source}: the column {id!r} holds lists or records, not ids")
@@ -260,7 +266,9 @@ def stage_rows(con: Connection, table: Table, key: str, id: str, names: Sequence
     staging.run(con, "ingest/subjects", id=id, family=family, key=key, names=names)
     if not staging.row_count(con):
         raise InputError(f"{table.source}: is empty: there is no row of data")
+    warnings = () if table.typed else trim_ids(con, [key])
     _refuse_problems(con, table, "checks/subjects", key=key)
+    return warnings
 
 
 def _unfold(con: Connection, table: Table, key: str, columns: list[_Column]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from warehouse.errors import InputError, listing, nearest, option
 from warehouse.readers import row_rules
 from warehouse.readers.kinds import COLUMNS, Kind, Ranking
-from warehouse.readers.meanings import Sample, advice
+from warehouse.readers.meanings import Sample, advice, meanings
 
 # How other programs call our columns, folded as by `_folded`. Of two lines the first one decides, as
 # docno, an id, where docid counts documents; two names of one line could each be the column.
@@ -184,6 +184,13 @@ def _refuse(
             "use 'warehouse ingest run', or say which column is the grade: "
             f"{option('column', ('relevance', 'NAME'))}"
         )
+    for name in available if kind != "training" else ():
+        is_documents = name == found.get("doc_id")
+        if is_documents or (len(available) == 2 and meanings(name) & {"doc_id", "score"}):
+            cells = [text for value in sample(name) if (text := str(value).strip())]
+            lists = [cell for cell in cells if " " in cell]
+            if 2 * len(lists) > len(cells):
+                raise several_ids(source, name, lists[0])
     if len(available) == 1 and ";" in available[0]:
         raise InputError(
             f"{source}: semicolons stand between its columns ({available[0]}): put commas or tabs there"
@@ -193,6 +200,14 @@ def _refuse(
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
         f"the source has: {_listed(available)}; {advice(kind, missing, free, found, sample)}"
+    )
+
+
+def several_ids(source: str, name: str, cell: str) -> InputError:
+    """Return the error about a column whose cells hold several ids each, as Kaggle has them."""
+    return InputError(
+        f"{source}: a cell of {name!r} seems to hold several ids ({cell[:80]!r}): "
+        "give each document a row of its own, with a rank or a relevance beside it"
     )
 
 

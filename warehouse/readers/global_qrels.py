@@ -130,15 +130,18 @@ def _read(con: Connection, source: Any, given: FileFormat | None, mapping: Colum
         registry.check_mapping(format, mapping)
     else:
         format = registry.in_memory(source, "documents")
+    warnings: tuple[str, ...] = ()
     if format.names_columns:
         try:
-            _read_table(con, format.read_table(con, source, "doc_id", [id, "query_id"]), mapping)
+            warnings = _read_table(
+                con, format.read_table(con, source, "doc_id", [id, "query_id"]), mapping
+            )
         finally:
             staging.drop(con, "staged_table")
     else:
         format.read(con, source, "qrels", {})
     sha256 = source.sha256 if isinstance(source, LocalFile) else None
-    return Staged("qrels", format.source_name(source), format.name, 0, sha256, None, None, ())
+    return Staged("qrels", format.source_name(source), format.name, 0, sha256, None, None, warnings)
 
 
 def _as_dict(source: Any) -> Mapping[Any, Any] | None:
@@ -150,7 +153,7 @@ def _as_dict(source: Any) -> Mapping[Any, Any] | None:
     return None if ids is None else {EVERY_QUERY: dict.fromkeys(ids, 1)}
 
 
-def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> None:
+def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> tuple[str, ...]:
     for ours in ("doc_id", *mapping):
         theirs = mapping.get(ours, ours)
         if theirs not in table.columns:
@@ -162,15 +165,18 @@ def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> None:
                     lambda name: staging.first_values(con, "staged_table", ident(name)),
                 )
             )  # fmt: skip
-    columns = {
+    columns: tables.Columns = {
         "query_id": _reading(table, "query_id", (literal(EVERY_QUERY), "text")),
         "doc_id": _reading(table, mapping.get("doc_id", "doc_id"), ("null", "text")),
         "value": _reading(table, mapping.get("relevance", "relevance"), ("1", "whole")),
     }
+    columns = columns if table.typed else tables.trimmed_numbers(columns)
     tables.fill(con, "qrels", "staged_table", columns)
+    warnings = () if table.typed else tables.trim_ids(con, ["query_id", "doc_id"])
     found, total = checks.problems(con, "qrels", place=checks.PLACE, unread=None)
     if total:
         raise table.refuse(found, total)
+    return warnings
 
 
 def _reading(table: Table, name: str, otherwise: tuple[str, str]) -> tuple[str, str]:

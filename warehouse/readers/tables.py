@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, first_line
 from warehouse.readers import checks, staging
-from warehouse.readers.columns import choose
+from warehouse.readers.columns import choose, several_ids
 from warehouse.readers.formats import Reading
 from warehouse.readers.kinds import KEYS, ColumnNames, Kind, Ranking
 from warehouse.sql_text.quoting import ident
@@ -112,7 +112,7 @@ def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:
 def trimmed_numbers(columns: Columns) -> Columns:
     """Return columns of text without the blanks around their numbers."""
     return {
-        ours: (sql if ours.endswith("_id") else f"trim({sql})", family)
+        ours: (sql if ours.endswith("_id") or family != "text" else f"trim({sql})", family)
         for ours, (sql, family) in columns.items()
     }
 
@@ -123,13 +123,16 @@ def tidy_ids(con: Connection, source: str, kind: Kind, found: Mapping[str, str])
     Raises InputError where a cell seems to hold several ids: no column has a value for each, every query
     has one row, and most documents have blanks within.
     """
-    sql = "update staged set {0} = trim({0}, ' \t') where {0} <> trim({0}, ' \t')"
-    gone = sum(con.execute(sql.format(ident(name))).fetchall()[0][0] for name in KEYS[kind])
+    told = trim_ids(con, KEYS[kind])
     if "value" not in found and (lists := staging.run(con, "checks/ids_in_one_cell")):
-        raise InputError(
-            f"{source}: a cell of {found['doc_id']!r} seems to hold several ids ({lists[0][0][:80]!r}): "
-            "give each document a row of its own, with a rank or a relevance beside it"
-        )
+        raise several_ids(source, found["doc_id"], lists[0][0])
+    return told
+
+
+def trim_ids(con: Connection, names: Iterable[str]) -> tuple[str, ...]:
+    """Take away the blanks around the ids in some columns of `staged`; return a warning, if any."""
+    sql = "update staged set {0} = trim({0}, ' \t') where {0} <> trim({0}, ' \t')"
+    gone = sum(con.execute(sql.format(ident(name))).fetchall()[0][0] for name in names)
     if not gone:
         return ()
     are = (

@@ -250,11 +250,20 @@ def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
 def _counted_queries(found: Explanation) -> Iterator[str]:
     """Say how many queries the run's value is of, if it leaves some out, and why."""
     if found.left_out:
-        told = (
-            f"{number:,} as {why} ({listing(first, 3)})"
-            for why, (number, first) in found.left_out.items()
-        )
-        yield f"the run's value counts {counted(found.counted, 'query')}; left out: {'; '.join(told)}"
+        told = left_out_queries(found.left_out)
+        yield f"the run's value counts {counted(found.counted, 'query')}; left out: {told}"
+
+
+def left_out_queries(found: Mapping[str, tuple[int, Sequence[str]]]) -> str:
+    """Say how many queries a value leaves out for each reason, and the first ones.
+
+    >>> left_out_queries({"not judged": (4, ["q1", "q2", "q4", "q6"]), "undefined": (1, ["q3"])})
+    '4 as not judged (q1, q2, q4 …); 1 as undefined (q3)'
+    """
+    return "; ".join(
+        f"{number:,} as {why} ({listing(first[:3])}{' …' if number > 3 else ''})"
+        for why, (number, first) in found.items()
+    )
 
 
 def _doubts(found: Explanation) -> list[str]:

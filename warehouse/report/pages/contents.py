@@ -44,6 +44,8 @@ MOST_COMPARED = board_intervals.MOST
 ROWS = 100
 # The most versions of runs that a history shows besides the records, the newest ones.
 MOST_TIMES = 300
+# The most predictions of runs without values for which a page computes values that nobody asked for.
+MOST_COMPUTED = 1_000_000
 # The most queries that have pages; of more, those in which the runs differ most have.
 MOST_QUERIES = 2_000
 Record = Mapping[str, Any]
@@ -182,10 +184,11 @@ class _once(Generic[_T]):  # noqa: N801
 class Contents:
     """What the pages of a dataset under a protocol show; each thing is read when a page needs it.
 
-    `names` are the metrics. With `compute`, values that are not stored are computed. A report needs
-    everything, so that it reads the values of all runs and queries at once; with `one_by_one`, each
-    page reads its own. Texts of queries and documents are shown `with_text`. The state is that of
-    `then`; `days` are those on which a board changed, if others can be asked for.
+    `names` are the metrics, asked for by somebody or the stored ones. With `compute`, values that are
+    not stored are computed. A report needs everything, so that it reads the values of all runs and
+    queries at once; with `one_by_one`, each page reads its own. Texts of queries and documents are
+    shown `with_text`. The state is that of `then`; `days` are those on which a board changed, if
+    others can be asked for.
     """
 
     def __init__(
@@ -196,6 +199,7 @@ class Contents:
         names: Sequence[str],
         *,
         compute: bool,
+        is_asked: bool,
         depth: int,
         one_by_one: bool = False,
         with_text: bool = False,
@@ -206,7 +210,7 @@ class Contents:
         self.past: Past = {"as_of": then.as_of or None, "qrels": then.qrels}
         self.file, self.dataset, self.protocol = file, dataset, protocol
         self.names, self.compute, self.depth = tuple(names), compute, depth
-        self.one_by_one = one_by_one
+        self.is_asked, self.one_by_one = is_asked, one_by_one
         self.reading = threading.RLock()
         self._near: tuple[int, Mapping[str, Mapping[str, Values]]] = 0, {}
         self._asked = {"dataset": dataset, "protocol": protocol}
@@ -261,8 +265,8 @@ class Contents:
         return list(self._plain_board.places)
 
     @_once
-    def not_evaluated(self) -> tuple[str, ...]:
-        """A note that names the current runs that are not on the board, if there are any."""
+    def without_place(self) -> tuple[str, ...]:
+        """The current runs that have no value on the board, as there are very many to compute."""
         if not self.then.is_now:
             return ()
         with self.file.read() as con:
@@ -270,11 +274,16 @@ class Contents:
                 "select run from run_version where dataset = $1 and is_current order by run",
                 [self.dataset],
             ).fetchall()
-        missing = [run for (run,) in rows if run not in self._plain_board.places]
-        if not missing:
+        return tuple(run for (run,) in rows if run not in self._plain_board.places)
+
+    @property
+    def not_evaluated(self) -> tuple[str, ...]:
+        """A note that names the current runs that have no value on the board, if there are any."""
+        if not self.without_place:
             return ()
+        told = listing(self.without_place, 5)
         how = command("evaluate", self.dataset, protocol=self.protocol, metrics=self.names)
-        return (f"not evaluated: {listing(missing, 5)}; to compute: {how}",)
+        return (f"not evaluated, and without a place here: {told}; to compute: {how}",)
 
     @property
     def is_long(self) -> bool:
@@ -348,11 +357,15 @@ class Contents:
 
     @_once
     def numbers(self) -> Mapping[str, Mapping[str, Record]]:
-        """The provenance of each current value, by run and metric."""
+        """The provenance of each current value and the queries that it leaves out, by run and metric."""
         numbers: dict[str, dict[str, Record]] = defaultdict(dict)
         with self._read() as con:
             for row in _records(con, "analyses/current_values", self._asked):
-                numbers[row["run"]][row["metric"]] = row
+                numbers[row["run"]][row["metric"]] = row | {"left_out": {}}
+            left_out = render("analyses/left_out_queries", of_one=False)
+            for row in database.records(database.keep(con, left_out, self._asked)):
+                told = row["queries"], row["first_queries"]
+                numbers[row["run"]][row["metric"]]["left_out"][row["why"]] = told
         return numbers
 
     @_once
@@ -398,7 +411,7 @@ class Contents:
         with self.reading:
             if metric not in self._kept_timelines:
                 self._kept_timelines[metric] = _timeline(
-                    self.file, self.dataset, metric, self.protocol, self.compute, self.past
+                    self.file, self.dataset, metric, self.protocol, self.is_asked, self.past
                 )
             return self._kept_timelines[metric]
 
@@ -625,15 +638,18 @@ def contents(
         names = names or stored_metrics.with_values(con, [dataset], rules)
         if not names and not then.is_now:  # says what is missing
             stored_metrics.evaluated_metrics(con, dataset, rules)
+        asked = {"dataset": dataset, "protocol": protocol, "metrics": names}
+        ((lacking,),) = con.execute(render("analyses/lacking_predictions"), asked).fetchall()
     if not names:
         return None
-    # what is asked for is computed where it is missing, by each call for a connection of its own
+    # what is missing is computed as by the command, by each call for a connection of its own
     found = Contents(
         file,
         dataset,
         protocol,
         names,
-        compute=bool(metrics),
+        compute=bool(metrics) or (then.is_now and lacking <= MOST_COMPUTED),
+        is_asked=bool(metrics),
         depth=depth,
         one_by_one=one_by_one,
         with_text=with_text,

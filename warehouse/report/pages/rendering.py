@@ -18,6 +18,7 @@ from warehouse.analyze.significance import probability
 from warehouse.errors import counted, visible
 from warehouse.metrics.aggregates import WORDS
 from warehouse.report import charts
+from warehouse.report.presentation import left_out_queries
 
 FOLDER = Path(__file__).parent
 # Grades from this on look the same; their numbers tell them apart.
@@ -49,6 +50,7 @@ def _environment() -> jinja2.Environment:
         "moment": moment,
         "grade": lambda relevance: f"{relevance:g}",
         "level": lambda relevance: min(max(floor(relevance), 0), _HIGHEST_LEVEL),
+        "left_out_queries": left_out_queries,
         "words": lambda aggregate: WORDS.get(aggregate, aggregate),
         "json": data,
         "heat": heat,

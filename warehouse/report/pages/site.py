@@ -85,7 +85,7 @@ class Places:
         self.metric_keys = keys(contents.names)
         self.run_keys = keys(contents.runs)
         self.query_keys = keys(query["query_id"] for query in contents.queries)
-        words: dict[str, Any] = {"metric": contents.names} if is_live and contents.compute else {}
+        words: dict[str, Any] = {"metric": contents.names} if is_live and contents.is_asked else {}
         words |= contents.then.words
         self.asked = f"?{urlencode(words, doseq=True)}" if words else ""
         self.board = self._at("index.html")

@@ -186,7 +186,7 @@ def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Mad
     if contents is None:
         return None
     at = snapshot.kept.get(
-        ("places", dataset, protocol, contents.names, contents.compute, contents.then),
+        ("places", dataset, protocol, contents.names, contents.is_asked, contents.then),
         lambda: site.Places(contents, is_live=True),
     )
     live = live_board.live_board(snapshot, contents, view)
