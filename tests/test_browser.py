@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ ONE = f"runs/{RUN_KEYS[SCRIPT]}.html"
 PAGES = {
     "index.html": "Newest runs",
     "tiny/index.html": "Board of tiny",
-    "tiny/index.html#sort=3+ascending&groups=off&text=bm25": "2 of 4 shown",
+    "tiny/index.html#sort=3+ascending&groups=off&text=bm25": "2 of 5 shown",
     f"tiny/{ONE}": "Why these numbers",
     "tiny/queries/index.html": "From lowest to highest",
     f"tiny/queries/q1.html#lists=bm25+{RUN_KEYS[SCRIPT]}": "<i>d</i>",
@@ -176,15 +177,23 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:  # noqa: F811
+    folder = tmp_path_factory.mktemp("served")
+    path = Path(shutil.copy(site.warehouse.path, folder / "tiny.duckdb"))
+    _make_older(path)
+    with serving(path) as found:
+        yield found
+
+
+@contextmanager
+def serving(path: Path) -> Iterator[Served]:
+    """Serve a database until the block ends."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra web is not installed")
     pytest.importorskip("starlette", reason="the extra web is not installed")
     from warehouse.report.server import application, console, replicas
 
-    folder = tmp_path_factory.mktemp("served")
-    path = Path(shutil.copy(site.warehouse.path, folder / "tiny.duckdb"))
-    _make_older(path)
-    (folder / "own").mkdir()
-    found = replicas.Replicas(WarehouseFile(path), folder / "own", Resources(threads=1), 3)
+    own = path.parent / "own"
+    own.mkdir()
+    found = replicas.Replicas(WarehouseFile(path), own, Resources(threads=1), 3)
     run_sql = console.Console()
     listening = application.bound("127.0.0.1", 0)
     app = application.application(found, run_sql, None)
@@ -503,6 +512,40 @@ def test_a_page_that_was_open_while_a_run_arrived_shows_nothing_of_two_states(
             f"Text of {button.text_content()}."
         )
     assert (tab.wrong, other.wrong) == ([], [])
+
+
+def test_a_server_tests_a_pair_beyond_the_best_runs(
+    opened: Callable[..., Tab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of two runs that are not tested with the others has the test of the command."""
+    wh = Warehouse(tmp_path / "w.duckdb")
+    queries = [f"q{n}" for n in range(8)]
+    wh.ingest_qrels("long", {q: {"a": 1, "b": 2} for q in queries})
+    names = [f"run{n}" for n in range(7)]
+    for n, name in enumerate(names):
+        lists = {
+            q: {d: (n * 7 + m * 3 + ord(d)) % 11 for d in "abcx"} for m, q in enumerate(queries)
+        }
+        wh.ingest_run("long", lists, name=name)
+    wh.evaluate("long", metrics=["nDCG@2", "RR"])
+    monkeypatch.setattr(contents, "MOST_COMPARED", 3)
+    order = [row.run for row in wh.leaderboard("long")]
+    base, run = order[0], order[-1]
+    with serving(wh.path) as server:
+        tab = opened(server.origin)
+        page = tab.open(f"long/compare.html#base={keys(names)[base]}&run={keys(names)[run]}")
+        page.wait_for_selector("#verdict :text('p / corrected')")
+        (pair,) = wh.compare("long", [base, run], "nDCG@2", judged=False)
+        assert page.locator("#verdict strong").all_text_contents() == [
+            f"{pair.base_value:.4f}",
+            f"{pair.value:.4f}",
+            f"{pair.difference:+.4f}",
+            f"[{pair.low:+.4f}, {pair.high:+.4f}]",
+            f"{pair.wins} / {pair.ties} / {pair.losses}",
+            f"{pair.effect_size:+.2f}",
+            f"{pair.p:.4f} / {pair.p_adjusted:.4f}" + " *" * pair.is_significant,
+        ]
+        assert tab.wrong == []
 
 
 def test_paper_has_the_tables_and_no_controls(files: Tab) -> None:

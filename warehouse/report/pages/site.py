@@ -79,7 +79,7 @@ class Places:
     def __init__(self, contents: Contents, *, is_live: bool = False) -> None:
         dataset, protocol = contents.dataset, contents.protocol
         by_default = protocol == protocols.DEFAULT
-        self.protocol = protocol
+        self.protocol, self.is_live = protocol, is_live
         self.title = dataset if by_default else f"{dataset}, {protocol}"
         self.folder = folder_of(dataset, protocol)
         self.metric_keys = keys(contents.names)
@@ -391,6 +391,14 @@ def _compare(contents: Contents, at: Places) -> dict[str, Any]:
                 for measure in contents.measures
             ],
             "command": how(),
+            # the words with which a server is asked to test two runs that are not tested here
+            "tests": [
+                ["dataset", contents.dataset],
+                ["protocol", contents.protocol],
+                *map(list, contents.then.words.items()),
+            ]
+            if at.is_live
+            else None,
         },
     }
 

@@ -297,19 +297,31 @@
         for (const item of items) item.text = `query ${item.name}\n${baseName} ${places(item.x)}\n${runName} ${places(item.y)}\ndifference ${signed(item.value)}`;
         items.sort((a, b) => b.value - a.value);
         const test = pair(read, base, run), box = one("#verdict");
-        const facts = [[`${metric.name} of ${baseName}`, places(mean(read, base, number))], [`${metric.name} of ${runName}`, places(mean(read, run, number))]];
-        if (test) {
-          facts.push(["Difference", signed(test.difference)], ["95% interval", `[${signed(test.low)}, ${signed(test.high)}]`],
-            ["Won / tied / lost", `${test.wins} / ${test.ties} / ${test.losses}`], ["Effect size d", signed(test.effect, 2)],
-            ["p / corrected", `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`]);
+        const beyond = more.get(run) ?? more.get(base), shown = [base, run].map((key) => places(mean(read, key, number)));
+        const tellTest = (test, notes) => {
+          const facts = [[`${metric.name} of ${baseName}`, shown[0]], [`${metric.name} of ${runName}`, shown[1]]];
+          if (test) {
+            facts.push(["Difference", signed(test.difference)], ["95% interval", `[${signed(test.low)}, ${signed(test.high)}]`],
+              ["Won / tied / lost", `${test.wins} / ${test.ties} / ${test.losses}`], ["Effect size d", signed(test.effect, 2)],
+              ["p / corrected", `${chance(test.p)} / ${chance(test.adjusted)}${test.significant ? " *" : ""}`]);
+          } else if (beyond && items.length) facts.push(["Difference", signed(items.reduce((sum, item) => sum + item.value, 0) / items.length)]);
+          const line = element("div", { className: "verdict" }, ...facts.map(([name, text]) => element("div", {}, element("span", { textContent: name }), element("strong", { textContent: text }))));
+          const words = base === run ? "Base and run are the same." : !test ? (beyond ? `Only the best ${read.runs.length} runs are tested together; this command tests two.` : "") : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
+          const command = element("div", { className: "command" }, element("code", { textContent: `${beyond ? beyond.command : found.command} -m '${metric.name}'` }));
+          box.replaceChildren(line, element("p", { textContent: words }), element("ul", { className: "notes" }, ...notes.map((note) => element("li", { textContent: note }))), command);
+          furnish(box);
+        };
+        tellTest(test, read.notes);
+        if (beyond && found.tests && base !== run) {
+          /* A server tests the two alone, as the command does; what it says of another state is not shown. */
+          const words = new URLSearchParams([...found.tests, ["metric", metric.name], ["run", baseName], ["run", runName]]);
+          fetch(`../api/compare?${words}`).then((answer) => (answer.ok ? answer.json() : null)).then((answer) => {
+            if (!answer || fields.base.value !== base || fields.run.value !== run || fields.metric.value !== metric.key) return;
+            const [row] = answer.pairs;
+            if ([row.base_value, row.value].map((value) => places(value)).join() !== shown.join()) { renew(); return; }
+            tellTest({ ...row, effect: row.effect_size, adjusted: row.p_adjusted, significant: row.is_significant }, answer.notes);
+          }).catch(() => {});
         }
-        const beyond = more.get(run) ?? more.get(base);
-        if (beyond && items.length) facts.push(["Difference", signed(items.reduce((sum, item) => sum + item.value, 0) / items.length)]);
-        const line = element("div", { className: "verdict" }, ...facts.map(([name, text]) => element("div", {}, element("span", { textContent: name }), element("strong", { textContent: text }))));
-        const words = base === run ? "Base and run are the same." : beyond ? `Only the best ${read.runs.length} runs are tested together; this command tests two.` : !test ? "" : test.significant ? `* The two differ significantly.` : "The two cannot be told apart.";
-        const command = element("div", { className: "command" }, element("code", { textContent: `${beyond ? beyond.command : found.command} -m '${metric.name}'` }));
-        box.replaceChildren(line, element("p", { textContent: words }), element("ul", { className: "notes" }, ...read.notes.map((note) => element("li", { textContent: note }))), command);
-        furnish(box);
         against(read, base, number);
         const largest = Math.max(1e-9, ...items.map(({ value }) => Math.abs(value)));
         charts.bars(one('[data-chart="differences"]'), items, {
