@@ -134,5 +134,6 @@ def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch)
         for _ in range(6):
             before = made[1].count
             scorer(RUNS["all queries judged"])
-    assert one_shot <= 62
-    assert made[1].count - before <= 31
+    # one of them counts the queries without relevant documents
+    assert one_shot <= 63
+    assert made[1].count - before <= 32

@@ -298,13 +298,14 @@ def compare(comparison: Compared, how: Layout = PLAIN) -> Result:
         shown = [name for name in of_data if name in relation.columns]
         if shown:
             relation = relation.project(", ".join(map(ident, shown)))
-        return Result(relation, found.notes, page=page, places=how.digits)
+        return Result(relation, notes, page=page, places=how.digits)
 
+    notes = (*found.notes, *found.without_relevant)
     parts: dict[str, Result | None] = {
         "values": part(found.values, values), "pairs": part(found.pairs, pairs),
     }  # fmt: skip
     return Result(
-        part(found.pairs, pairs).relation, found.notes, page=both, tables=parts, details=found,
+        part(found.pairs, pairs).relation, notes, page=both, tables=parts, details=found,
         places=how.digits,
     )  # fmt: skip
 
