@@ -129,6 +129,23 @@ def test_what_the_order_of_equal_scores_changes_is_told():
     assert (code, "RR@10 0.0663\N{EN DASH}0.1513" in err) == (0, True)
 
 
+def test_explain_tells_what_the_order_of_equal_scores_changes(wh):
+    """a, c, d and e share ranks 2 to 5; one of them is relevant. b is first and alone."""
+    wh.ingest_qrels("d", {"q": {"a": 1}, "other": {"b": 1}})
+    tied = dict.fromkeys("acde", 1.0)
+    wh.ingest_run("d", {"q": {"b": 2.0} | tied, "other": {"b": 2.0, "a": 1.0}}, name="r")
+    wh.evaluate("d", metrics="RR RR@3 P@5")
+    for metric, low, high in (("RR", 1 / 5, 1 / 2), ("RR@3", 0, 1 / 2), ("AP", 1 / 5, 1 / 2)):
+        for top in (None, 1):
+            found = wh.explain("d", "r", "q", metric, top=top)
+            ties = found.details.tie_range
+            assert (ties.low, ties.high) == (low, high), metric
+            assert f"{low:.4f}\N{EN DASH}{high:.4f}" in "\n".join(found.told(4))
+    assert wh.explain("d", "r", "q", "P@5").details.tie_range is None  # all five are counted
+    assert wh.explain("d", "r", "other", "RR").details.tie_range is None
+    assert [row.value for row in wh.query("select value from query_scores where query_id = 'q'")]
+
+
 def approx(value: float) -> object:
     return pytest.approx(value, abs=5e-5)
 

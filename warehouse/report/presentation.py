@@ -227,6 +227,10 @@ def explanation(found: Explanation) -> Result:
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     value = "undefined" if found.value is None else f"{found.value:.{places}f}"
     yield f"{found.metric} of {found.run} for query {found.query}: {value}"
+    if found.tie_range is not None:
+        low, high = (f"{one:.{places}f}" for one in (found.tie_range.low, found.tie_range.high))
+        if low != high:
+            yield f"equal scores: by the order of their documents, {low}\N{EN DASH}{high}"
     if found.query_text is not None:
         yield f"query: {one_line(found.query_text)}"
     retrieved = counted(found.num_retrieved, "document")
