@@ -132,6 +132,30 @@ create temp macro tied_dcg(gain, first_rank, last_rank, k) as
         first_rank
     );
 
+-- What the documents with equal scores, from one rank to another, add on average over all their orders, where `num_rel`
+-- of them are relevant and a rank below k counts 0 (McSherry and Najork 2008): the relevant ones among the first k,
+create temp macro expected_found(num_rel, first_rank, last_rank, k) as
+    ratio(
+        num_rel * greatest(at_most(last_rank, k) - first_rank + 1, 0), last_rank - first_rank + 1
+    );
+
+-- the precisions at the ranks of the relevant ones, below `rel_above` others: at a rank, a document is relevant by
+-- chance, and so is each one of the group above it,
+create temp macro expected_precisions(num_rel, rel_above, first_rank, last_rank, k) as
+    ratio(num_rel, last_rank - first_rank + 1) * list_sum([
+        (rel_above + 1 + coalesce(ratio((rank - first_rank) * (num_rel - 1), last_rank - first_rank), 0)) / rank
+        for rank in range(first_rank, at_most(last_rank, k) + 1)
+    ]);
+
+-- and the reciprocal rank of the first relevant one. From the last rank that it can have up: it is at the rank, or else,
+-- as all below the rank are in any order too, further below.
+create temp macro expected_reciprocal_rank(num_rel, first_rank, last_rank, k) as
+    ratio(num_rel, last_rank - first_rank + 1) * list_reduce(
+        range(at_most(last_rank - num_rel + 1, k), first_rank - 1, -1)::double[],
+        lambda below, rank: 1 / rank + coalesce(ratio(last_rank - num_rel - rank + 1, last_rank - rank), 0) * below,
+        0e0
+    );
+
 -- p^first + ... + p^last.
 create temp macro sum_of_powers(p, first, last) as
     case when p = 1 then last - first + 1 else (pow(p, first) - pow(p, last + 1)) / (1 - p) end;

@@ -81,7 +81,7 @@ def ap(
 gmap = ap
 
 
-def rr(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None) -> float:
+def rr(docs: Docs, grades: Grades, *, rel: int, cutoff: int | None, ties: str = "rank") -> float:
     return 1 / min(hits(docs, grades, rel, cutoff), default=float("inf"))
 
 
@@ -93,7 +93,7 @@ def p(
     cutoff: int,
     norm: str,
     no_relevant: float | None = None,
-    aggregate: str = "mean",
+    **as_ranked: str,
 ) -> float | None:
     if not relevant(grades, rel):
         return no_relevant or 0.0
@@ -101,9 +101,7 @@ def p(
     return ratio(len(hits(docs, grades, rel, cutoff)), divisor)
 
 
-def r(
-    docs: Docs, grades: Grades, *, rel: int, cutoff: int, aggregate: str = "mean"
-) -> float | None:
+def r(docs: Docs, grades: Grades, *, rel: int, cutoff: int, **as_ranked: str) -> float | None:
     return ratio(len(hits(docs, grades, rel, cutoff)), relevant(grades, rel))
 
 

@@ -1,4 +1,4 @@
-"""Metrics that depend on equal scores again in plain Python: scikit-learn's ranking metrics.
+"""Metrics that depend on equal scores again in plain Python: scikit-learn's, and means over all orders.
 
 A twin takes `docs` (the ids, best first), `grades` (by id), the parameters as keywords, `scores` by
 document, and `queries`: how many of them count; `pooled_` twins the lists of all queries. Documents at a
@@ -7,8 +7,10 @@ threshold are searched among all documents, one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations, groupby
 from math import log2
+from statistics import fmean
 from typing import Any
 
 import oracles
@@ -29,7 +31,12 @@ METRICS = [
     "nDCG(ties=average)@3", "nDCG(ties=average)@20", "nDCG(ties=average, rel=2)@2",
     "nDCG(ties=average, dcg=exp-log2)", "nDCG(ties=average, dcg=binary)@4",
     "nDCG(ties=average, gains={0:0.5,1:0})@3", "RelP(norm=queries)@3", "RelP(norm=queries)@50",
-    "nR_as_coded@10", "RelP(norm=queries, rel=2)@2",
+    "nR_as_coded@10", "RelP(norm=queries, rel=2)@2", "P(ties=average)@3", "P(ties=average, rel=2)@1",
+    "P(ties=average, norm=retrieved)@4", "P(ties=average, norm=retrieved, aggregate=pooled)@3",
+    "R(ties=average)@2", "R(ties=average, aggregate=pooled)@3", "RR(ties=average)",
+    "RR(ties=average)@3", "RR(ties=average, rel=2)@2", "AP(ties=average)", "AP(ties=average)@3",
+    "AP(ties=average, rel=2)", "AP(ties=average, norm=min)@4", "AP(ties=average, norm=k)@2",
+    "GMAP(ties=average)@5",
 ]  # fmt: skip
 
 
@@ -37,9 +44,37 @@ def at_or_above(docs: Docs, scores: Scores, score: float) -> list[str]:
     return [doc for doc in docs if scores[doc] >= score]
 
 
+def over_orders(
+    docs: Docs, grades: Grades, rel: int, scores: Scores, value: Callable[[list[int]], float]
+) -> float:
+    """Return the mean of a sum over the relevant documents, by all places that they may have.
+
+    The relevant documents of equal scores have all places of their group, the others the rest. What
+    each group adds does not depend on the order of the groups above: they come in any one. `value` takes
+    the ranks of relevant documents; it is asked with and without those of a group.
+    """
+    above: list[int] = []
+    whole, first = 0.0, 1
+    for _, group in groupby(docs, key=lambda doc: scores[doc]):
+        tied = [grades.get(doc, 0) >= rel for doc in group]
+        places = list(combinations(range(first, first + len(tied)), sum(tied)))
+        whole += fmean(value([*above, *ranks]) - value(above) for ranks in places)
+        above.extend(places[0])
+        first += len(tied)
+    return whole
+
+
 def ap(
     docs: Docs, grades: Grades, *, scores: Scores, aggregate: str = "mean", **rules: Any
 ) -> float | None:
+    if rules["ties"] == "average":
+        rel, k = rules["rel"], rules["cutoff"]
+        divisor = {"R": relevant(grades, rel), "k": k, "min": min(relevant(grades, rel), k or 0)}
+
+        def precisions(ranks: list[int]) -> float:
+            return sum(n / rank for n, rank in enumerate(ranks, 1) if k is None or rank <= k)
+
+        return ratio(over_orders(docs, grades, rel, scores, precisions), divisor[rules["norm"]])
     return pooled_ap([(docs, grades, scores)], aggregate=aggregate, **rules)
 
 
@@ -72,6 +107,46 @@ def pooled_ap(
         met = [good for when, good in passed if when <= moment]
         total += sum(met) / len(met)
     return ratio(total, divisor[norm])
+
+
+def expected_found(
+    docs: Docs, grades: Grades, scores: Scores, *, rel: int, cutoff: int, **_: str
+) -> float:
+    return over_orders(
+        docs, grades, rel, scores, lambda ranks: sum(rank <= cutoff for rank in ranks)
+    )
+
+
+def p(
+    docs: Docs, grades: Grades, *, scores: Scores, norm: str, cutoff: int, **rules: Any
+) -> float | None:
+    seen = cutoff if norm == "k" else len(docs[:cutoff])
+    return ratio(expected_found(docs, grades, scores, cutoff=cutoff, **rules), seen)
+
+
+def pooled_p(
+    lists: Sequence[tuple[Docs, Grades, Scores]], *, norm: str, cutoff: int, **rules: Any
+) -> float | None:
+    seen = sum(cutoff if norm == "k" else len(docs[:cutoff]) for docs, *_ in lists)
+    return ratio(sum(expected_found(*one, cutoff=cutoff, **rules) for one in lists), seen)
+
+
+def r(docs: Docs, grades: Grades, *, scores: Scores, **rules: Any) -> float | None:
+    return ratio(expected_found(docs, grades, scores, **rules), relevant(grades, rules["rel"]))
+
+
+def pooled_r(lists: Sequence[tuple[Docs, Grades, Scores]], **rules: Any) -> float | None:
+    wanted = sum(relevant(grades, rules["rel"]) for _, grades, _ in lists)
+    return ratio(sum(expected_found(*one, **rules) for one in lists), wanted)
+
+
+def rr(
+    docs: Docs, grades: Grades, *, scores: Scores, rel: int, cutoff: int | None, ties: str
+) -> float:
+    def reciprocal(ranks: list[int]) -> float:
+        return 1 / ranks[0] if ranks and ranks[0] <= (cutoff or ranks[0]) else 0.0
+
+    return over_orders(docs, grades, rel, scores, reciprocal)
 
 
 def lrap(docs: Docs, grades: Grades, *, rel: int, scores: Scores) -> float | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 import random
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import NormalDist
@@ -51,8 +53,18 @@ def odds(p: float) -> float:
     return math.log(p / ((1 - p) or 0.001))
 
 
+def of_orders(
+    value: Callable[[list[int]], float], num_rel: int, first: int, last: int, k: int | None
+) -> float:
+    """Return the mean of a value of the ranks of relevant documents by k, over all orders of ties."""
+    orders = itertools.combinations(range(first, last + 1), num_rel)
+    return statistics.fmean(value([x for x in ranks if k is None or x <= k]) for ranks in orders)
+
+
 # For each scalar function: the SQL of a call, what it should give, and arguments to try.
 Case = tuple[str, Callable[..., Any], Sequence[tuple[Any, ...]]]
+# How many of equal scores are relevant, their ranks, the cutoff.
+TIED = [(1, 4, 4, 4), (1, 4, 8, NULL), (3, 4, 8, 6), (5, 4, 8, 7), (2, 4, 9, 4), (2, 5, 9, 20)]
 SMALL = [(1, 5), (3, 3), (2, 40), (4, 3)]
 SCALARS: dict[str, Case] = {
     "ratio": (
@@ -159,6 +171,21 @@ SCALARS: dict[str, Case] = {
         "sum_of_discounts($1, $2)",
         lambda a, b: sum(1 / math.log2(n + 1) for n in range(a, b + 1)) if a <= b else None,
         SMALL,
+    ),
+    "expected_found": (
+        "expected_found($1, $2, $3, $4::integer)",
+        lambda *tied: of_orders(len, *tied),
+        TIED,
+    ),
+    "expected_precisions": (
+        "expected_precisions($1, 3, $2, $3, $4::integer)",
+        lambda *tied: of_orders(lambda ranks: sum(n / x for n, x in enumerate(ranks, 4)), *tied),
+        TIED,
+    ),
+    "expected_reciprocal_rank": (
+        "expected_reciprocal_rank($1, $2, $3, $4::integer)",
+        lambda *tied: of_orders(lambda ranks: 1 / ranks[0] if ranks else 0, *tied),
+        TIED,
     ),
     "sum_of_powers": (
         "sum_of_powers($1, $2, $3)",

@@ -212,6 +212,7 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
         ("required = true", "required = true, default = 3", "is required and has a default"),
         ("required = true", "at_most = { k = 9 }", "at_most: 'k' needs nothing"),
         ("required = true", 'at_most = { k = "9" }', "cutoff.at_most … k … a number"),
+        ("required = true", 'excludes = { k = { rel = "1" } }', "excludes: no choice 'k'"),
         ("required = true", 'above = "rell"', "above … rell … rel"),
         ("required = true", 'required = "yes"', "required … true or false"),
         ("required", "requird", "param.cutoff … requird … required"),

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import oracles
 import oracles_sklearn
@@ -96,11 +97,12 @@ def untied(run: Run) -> Run:
     }
 
 
+AVERAGED = ("nDCG", "DCG", "P", "R", "RR", "AP")
 IDENTITIES = [
     "AP", "AP(ties=threshold)", "LRAP", "AUC", "AUC(ties=half)", "RankingLoss", "RankingLoss(ties=half)",
     "MaxRank", "CoverageError(never=retrieved)", "CoverageError", "NumRel", "NumRelRet", "NumRet",
-    *(f"{m}{at}" for m in ("nDCG", "DCG") for at in ("", "@1", "@3")),
-    *(f"{m}(ties=average){at}" for m in ("nDCG", "DCG") for at in ("", "@1", "@3")),
+    *(f"{m}{at}" for m in AVERAGED for at in ("@1", "@3")),
+    *(f"{m}(ties=average){at}" for m in AVERAGED for at in ("@1", "@3")),
 ]  # fmt: skip
 
 
@@ -118,8 +120,8 @@ def test_identities_without_ties(data: tuple[Qrels, Run]) -> None:
         assert close(of("LRAP"), of("AP"))
         assert close(of("AP(ties=threshold)"), of("AP"))
         assert of("CoverageError(never=retrieved)") == of("MaxRank")
-        for name in ("nDCG", "DCG"):
-            for at in ("", "@1", "@3"):
+        for name in AVERAGED:
+            for at in ("@1", "@3"):
                 assert close(of(f"{name}(ties=average){at}"), of(name + at))
         assert of("RankingLoss(ties=half)") == of("RankingLoss")
         if of("NumRelRet") == of("NumRel") and of("AUC") is not None:
@@ -168,6 +170,7 @@ def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     other = dict(zip(docs, rng.sample(docs, len(docs)), strict=True))
     names = ["LRAP", "RankingLoss", "CoverageError", "AP(ties=threshold)", "nDCG(ties=average)@3"]
     names += ["AP(ties=threshold, aggregate=pooled)", "DCG(ties=average)", "AUC(ties=half)"]
+    names += [f"{name}(ties=average)@3" for name in ("P", "R", "RR", "AP")]
 
     def renamed(lists: Mapping[str, Mapping[str, float]]) -> dict:
         return {q: {other[doc]: x for doc, x in found.items()} for q, found in lists.items()}
@@ -176,25 +179,44 @@ def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     assert all(close(one[key], two[key]) for key in one | two)
 
 
-@pytest.mark.slow
-def test_averaged_ties_are_the_mean_of_all_orders() -> None:
-    qrels = {"q": {"a": 3, "b": 1, "c": 2, "e": 1}}
+@pytest.mark.parametrize("judged_only", [False, True])
+def test_averaged_ties_are_the_mean_of_all_orders(judged_only: bool) -> None:
+    qrels = {
+        "q": {"a": 3, "b": 1, "c": 2, "e": 1, "y": 0},  # x is not judged
+        "r": {"y": 1, "d": 1, "x": -1},  # nothing relevant among the first three
+    }
     tied = {"a": 2.0, "b": 2.0, "x": 2.0, "c": 1.0, "y": 1.0, "d": 0.0}
     orders = [
         [*first, *second, "d"]
         for first in itertools.permutations("abx")
         for second in itertools.permutations("cy")
     ]
-    runs = [{"q": {doc: -float(rank) for rank, doc in enumerate(order)}} for order in orders]
-    names = {
-        "nDCG": "nDCG(ties=average)", "nDCG@2": "nDCG(ties=average)@2",
-        "nDCG@4": "nDCG(ties=average)@4", "DCG@5": "DCG(ties=average)@5",
-    }  # fmt: skip
-    ours, *found = values_of_runs(qrels, [{"q": tied}, *runs], [*names, *names.values()])
+    ordered = [{doc: -float(rank) for rank, doc in enumerate(one)} for one in orders]
+    runs = [{"q": one, "r": one} for one in ordered]
+    names = [
+        "nDCG", "nDCG@2", "nDCG@4", "DCG@5", "P@1", "P@2", "P@4", "P(norm=retrieved)@6", "R@1", "R@5",
+        "P(aggregate=pooled)@2", "R(aggregate=pooled)@4", "RR", "RR@1", "RR@4", "RR(rel=2)", "AP",
+        "AP@1", "AP@2", "AP@5", "AP(norm=min)@2", "AP(norm=k)@4",
+    ]  # fmt: skip
+    names = [str(metric) for metric in parse(*names)]
+    averaged = [
+        str(replace(metric, values=tuple({**metric.params, "ties": "average"}.items())))
+        for metric in parse(*names)
+    ]
+    ours, *found = values_of_runs(
+        qrels, [{"q": tied, "r": tied}, *runs], [*names, *averaged], judged_only=judged_only
+    )
     assert len(found) == 12
-    for name, averaged in names.items():
-        seen = [one[name, "q"] for one in found]
-        assert close(ours[averaged, "q"], sum(seen) / len(seen)), name
+    for name, mean in zip(names, averaged, strict=True):
+        for query in ("q", "r", "all"):
+            seen = [one[name, query] for one in found]
+            assert close(ours[mean, query], sum(seen) / len(seen)), (mean, query)
+
+
+def test_what_the_mean_over_orders_does_not_go_with_is_refused() -> None:
+    for other in ("norm=hits", "aggregate=pooled"):
+        with pytest.raises(UsageError, match=f"ties=average does not go with {other}"):
+            parse(f"AP(ties=average, {other})")
 
 
 # --------------------------------------------------------------------------- names and the protocol

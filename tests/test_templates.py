@@ -227,6 +227,8 @@ STUBS = SCOPE | {
     "num_lists bigint, rank bigint, is_rel boolean, place bigint, rel_so_far bigint, "
     "nonrel_above double",
     "tie_groups": "run_id integer, query_id varchar, first_rank bigint, last_rank bigint, gain double",
+    "tie_counts": "run_id integer, query_id varchar, num_ret bigint, num_rel bigint, "
+    "first_rank bigint, last_rank bigint, rel_tied bigint, rel_above bigint",
     "assignments": "run_id integer, query_id varchar, nugget_id varchar, importance varchar, "
     "weight double, part varchar, assignment varchar",
     "citations": "run_id integer, query_id varchar, sentence integer, doc_id varchar, support varchar",

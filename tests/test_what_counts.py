@@ -67,6 +67,36 @@ def test_queries_without_relevant_documents_are_told_and_set(wh):
         assert list(found.values()) == pytest.approx([value])
 
 
+def test_stored_values_tell_of_queries_without_relevant_documents(wh, tmp_path):
+    """Of q1, q2 and q3 only q1 has a grade of 2; all have one of 1, so that MRR's are all there."""
+    qrels = {"q1": {"a": 2}, "q2": {"b": 1}, "q3": {"c": 1}}
+    wh.ingest_qrels("d", qrels)
+    for name in ("one", "two"):
+        wh.ingest_run("d", {"q1": {"a": 2.0, "x": 1.0}, "q2": {"b": 1.0}}, name=name)
+    said = "2 of 3 queries have no document with a relevance of 2 or more and count as 0"
+    metrics = "RR RR(rel=2) P(rel=2)@1"
+    wh.evaluate("d", metrics=metrics)
+
+    def told(notes) -> list[str]:
+        return [note.partition(":")[0] for note in notes if said in note]
+
+    assert told(wh.leaderboard("d").notes) == ["RR(rel=2), P(rel=2)@1"]
+    assert told(wh.leaderboard("d", metrics="AP(rel=2)").notes) == ["AP(rel=2)"]  # not stored
+    assert told(wh.compare("d", metrics=metrics).notes) == ["RR(rel=2), P(rel=2)@1"]
+    wh.ingest_qrels("whole", {"q": {"a": 2}})
+    wh.ingest_run("whole", {"q": {"a": 2.0}}, name="one")
+    wh.evaluate("whole", metrics=metrics)
+    assert not told(wh.leaderboard("whole").notes)
+    (both,) = (n for n in wh.leaderboard(["d", "whole"]).notes if said in n)
+    assert both.startswith("d: RR(rel=2), P(rel=2)@1: ")
+    wh.report(tmp_path / "site")
+    board = (tmp_path / "site" / "d" / "index.html").read_text(encoding="utf-8")
+    assert board.count(f"<li>RR(rel=2), P(rel=2)@1: {said}</li>") == 1
+    with Warehouse.scorer(qrels, metrics) as score_run:
+        for run in ({"q1": {"a": 1.0}}, {"q2": {"b": 1.0}}):
+            assert told(score_run(run).notes) == ["RR(rel=2), P(rel=2)@1"]
+
+
 def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
     """Where nothing is relevant, a value is the given one; where something is, it stays as it was."""
     qrels = {"q1": {"a": 2, "b": 0}, "q2": {"c": 0}}
@@ -97,6 +127,23 @@ def test_what_the_order_of_equal_scores_changes_is_told():
     assert (found.metric, found.low, found.high) == ("RR@10", approx(0.0663), approx(0.1513))
     code, _, err = command("score", *files, "RR@10", "-f", "csv")
     assert (code, "RR@10 0.0663\N{EN DASH}0.1513" in err) == (0, True)
+
+
+def test_explain_tells_what_the_order_of_equal_scores_changes(wh):
+    """a, c, d and e share ranks 2 to 5; one of them is relevant. b is first and alone."""
+    wh.ingest_qrels("d", {"q": {"a": 1}, "other": {"b": 1}})
+    tied = dict.fromkeys("acde", 1.0)
+    wh.ingest_run("d", {"q": {"b": 2.0} | tied, "other": {"b": 2.0, "a": 1.0}}, name="r")
+    wh.evaluate("d", metrics="RR RR@3 P@5")
+    for metric, low, high in (("RR", 1 / 5, 1 / 2), ("RR@3", 0, 1 / 2), ("AP", 1 / 5, 1 / 2)):
+        for top in (None, 1):
+            found = wh.explain("d", "r", "q", metric, top=top)
+            ties = found.details.tie_range
+            assert (ties.low, ties.high) == (low, high), metric
+            assert f"{low:.4f}\N{EN DASH}{high:.4f}" in "\n".join(found.told(4))
+    assert wh.explain("d", "r", "q", "P@5").details.tie_range is None  # all five are counted
+    assert wh.explain("d", "r", "other", "RR").details.tie_range is None
+    assert [row.value for row in wh.query("select value from query_scores where query_id = 'q'")]
 
 
 def approx(value: float) -> object:

@@ -12,6 +12,7 @@ from warehouse.analyze import column_names, datasets, significance
 from warehouse.analyze.board import Board, put_together, undefined_notes
 from warehouse.analyze.stored_metrics import Valued, chosen, directions
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
+from warehouse.evaluate import unanswerable
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep, records
@@ -101,6 +102,11 @@ def of_datasets(
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
     notes += undefined_notes(con, relation, found, shown, protocol, by=by)
+    notes += [
+        f"{dataset}: {note}"
+        for dataset in datasets
+        for note in unanswerable.of_stored(con, dataset, shown, protocol)
+    ]
     named = {m: m for m in shown} | {column: metric for column, metric, _ in parts}
     over_queries = put_together(found.values(), shown)
     wins = None

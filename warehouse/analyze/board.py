@@ -11,6 +11,7 @@ import duckdb
 
 from warehouse.analyze import column_names, stored_metrics
 from warehouse.errors import listing
+from warehouse.evaluate import unanswerable
 from warehouse.metrics import aggregates
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -89,6 +90,8 @@ def of_dataset(
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
     notes = undefined_notes(con, relation, {dataset: found}, shown, protocol, slice=slice)
+    if slice is None:
+        notes += unanswerable.of_stored(con, dataset, shown, protocol)
     over_queries = put_together([found], shown)
     named = {name: name for name in shown}
     return Board(relation, named, better, (dataset,), over_queries, notes)

@@ -175,7 +175,7 @@ class Compared:
     or null if not requested. `queries` is the number of queries that the value is of. `labels` has
     the names that metrics were asked for by. `in_percent` says which values are shown times 100, if
     any are. `bases` has the runs that all tested pairs are with, and is empty if all pairs were
-    tested.
+    tested. `without_relevant` says how many queries have no relevant document.
 
     `pairs` has a row for each hypothesis: `metric, base, run, base_value, value, difference, low,
     high, effect_size, wins, ties, losses, queries, left_out, statistic, p, p_adjusted,
@@ -208,6 +208,7 @@ class Compared:
     notes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     bases: tuple[str, ...] = ()
+    without_relevant: tuple[str, ...] = ()
 
     @property
     def tested_in_words(self) -> str:

@@ -30,7 +30,7 @@ from warehouse.analyze.compare import (
 from warehouse.analyze.compare import compare as compare_pairs
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_names, counted, listing, option
-from warehouse.evaluate import candidates, scope, stored_hits, what_if
+from warehouse.evaluate import candidates, scope, stored_hits, unanswerable, what_if
 from warehouse.evaluate.candidates import Candidate
 from warehouse.evaluate.what_if import Values
 from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
@@ -132,7 +132,10 @@ def compare(
         if sort is not None:
             chosen = _best_first(con, name, chosen, names, sort, rules)
         found = gather(con, name, chosen, names, rules)
-        if how.scale is not None:
+        without_relevant: tuple[str, ...] = ()
+        if how.scale is None:
+            without_relevant = unanswerable.of_stored(con, name, names, rules)
+        else:
             standardise(con, found, how.scale)
             if sort is not None:
                 chosen = _best_scaled_first(con, name, found, sort, rules)
@@ -158,6 +161,7 @@ def compare(
         notes=(*made.notes, *told, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
         bases=() if len(pairs) == math.comb(len(chosen), 2) else tuple(bases_),
+        without_relevant=without_relevant,
     )
 
 

@@ -22,6 +22,7 @@ from warehouse.errors import UsageError, check_at_least, command, listing, neare
 from warehouse.evaluate import engine, requirements, what_if
 from warehouse.evaluate.plan import Plan, plan, ranked_sql
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
+from warehouse.evaluate.tie_ranges import TieRange, of_scope
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Asked, Metric, known_metric
 from warehouse.metrics.protocols import Protocol
@@ -40,8 +41,9 @@ class Explanation:
     the dataset has texts of documents. `recomputed` is the value that today's formula gives for the
     stored list, or None if metric or protocol are gone. `query_text` is that of the query. `counted` is
     the number of queries that the run's value is of, and `left_out` has, for each reason why others are
-    left out of it, their number and the first of them. `notes` say whether the value was computed for
-    this and is not stored.
+    left out of it, their number and the first of them. `tie_range` has the lowest and the highest
+    value over all orders of documents with equal scores, if they differ. `notes` say whether the
+    value was computed for this and is not stored.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -68,6 +70,7 @@ class Explanation:
     query_text: str | None = None
     counted: int = 0
     left_out: Mapping[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    tie_range: TieRange | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -92,7 +95,8 @@ def explain(
         name = stored_metrics.choose(con, found, asked, rules)[0]
         explained = _explain(con, found, run, query, name, rules, top)
         told = stored_metrics.computed_notes([found], made, rules, qrels=qrels)
-        return replace(explained, notes=told)
+        ties = _tie_range(con, explained.num_retrieved, name, rules)
+        return replace(explained, tie_range=ties, notes=told)
 
 
 def _check_order(
@@ -183,6 +187,17 @@ def _explain(
         **_computed(con),
         **{key: found[key] for key in found if not key.endswith("_id")},
     )
+
+
+def _tie_range(
+    con: duckdb.DuckDBPyConnection, length: int, metric: str, protocol: Protocol
+) -> TieRange | None:
+    """Return what the order of equal scores does to the value of the whole list, which is in scope."""
+    known = known_metric(metric)
+    if known is None or protocol.name not in protocols.catalogue():
+        return None
+    Scope(con).runs([length])
+    return next(of_scope(con, plan([known], protocol)), None)
 
 
 def _provenance(

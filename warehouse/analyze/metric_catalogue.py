@@ -274,6 +274,9 @@ def kind(p: Parameter) -> str:
     for value, other in p.needs.items():
         highest = f" of {bound(p.at_most[value])} at most" if value in p.at_most else ""
         parts.append(f"{value} needs a {other}{highest}")
+    for value, others in p.excludes.items():
+        listed = " or ".join(f"{other}={excluded}" for other, excluded in others.items())
+        parts.append(f"{value} does not go with {listed}")
     return "; ".join(parts)
 
 

@@ -11,7 +11,7 @@ import duckdb
 from warehouse import readers
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate import files, scoring
+from warehouse.evaluate import files, scoring, unanswerable
 from warehouse.evaluate.scoring import Asked, Scores
 from warehouse.metrics import notation, protocols
 from warehouse.readers import batches
@@ -44,6 +44,7 @@ class Scorer:
         self._thread = threading.get_ident()
         self._is_open = True
         self._calls = 0
+        self._has_notes: bool | None = None
         self._sql = render(
             "analyses/scored",
             metrics=[str(metric) for metric in asked.work.queries],
@@ -63,6 +64,9 @@ class Scorer:
         try:
             (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
             database.keep(con, self._sql)
+            if self._has_notes is None:
+                self._has_notes = bool(unanswerable.possible_numbers(con, asked.work))
+            notes = tuple(unanswerable.notes(con, asked.work)) if self._has_notes else ()
         except BaseException:
             self._kept.forget()
             con.execute(f"drop table if exists temp.{database.RESULT}")
@@ -70,7 +74,7 @@ class Scorer:
         values = con.sql(render("analyses/scored_last", call=self._calls))
         return Scores(
             values, tuple(asked.requested), truth.qrels, scored.num_judged, scored.runs,
-            lines=tuple(asked.lines),
+            lines=tuple(asked.lines), notes=notes,
         )  # fmt: skip
 
     def close(self) -> None:

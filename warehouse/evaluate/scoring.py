@@ -15,7 +15,7 @@ from warehouse.config.project import request
 from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
 from warehouse.evaluate import files, unanswerable
 from warehouse.evaluate.plan import Plan, plan
-from warehouse.evaluate.tie_ranges import TieRange, of_scope
+from warehouse.evaluate.tie_ranges import TieRange, any_tie, of_scope
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.protocols import Protocol
@@ -295,7 +295,7 @@ def score(
             if isinstance(line, notation.Relstring) and per_query:
                 for query_id, text in files.relstrings(con, rules, line.length):
                     strings[line.trec_name, query_id] = text
-        if tie_ranges:
+        if tie_ranges and any_tie(con):
             ranges += of_scope(con, work)
     return Scores(
         con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),

@@ -53,7 +53,7 @@ def of_scope(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[TieRange]:
     The hits, what is pending and the values in scope are others afterwards.
     """
     metrics = [metric for metric in work.queries if has_range(metric, work)]
-    if not metrics or not _any_tie(con):
+    if not metrics:
         return
     asked = plan(metrics, work.protocol)
     oriented, _ = asked.relation_sql(relations.get("oriented"), {})
@@ -64,7 +64,7 @@ def of_scope(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[TieRange]:
     for relevant_first in (False, True):
         words = {"oriented": f"(\n{oriented}\n)", "relevant_first": relevant_first}
         con.execute(render("statements/tie_order", **words))
-        con.execute("truncate query_score; truncate score")
+        con.execute("truncate temp.query_score; truncate temp.score")
         engine.compute(con, asked)
         for run_id, number, value in con.execute(
             "select run_id, metric_number, value from score join pending using (evaluation_id) "
@@ -76,7 +76,7 @@ def of_scope(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[TieRange]:
             yield TieRange(run_id, str(metrics[number]), min(values), max(values))
 
 
-def _any_tie(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether any list may have documents with equal scores, by the walk down the lists."""
+def any_tie(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether any list that was read may have documents with equal scores, by the walk down them."""
     ((found,),) = con.execute("select count(*) > 0 from list_step where step <> 'rank'").fetchall()
     return bool(found)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import duckdb
 
 from warehouse.errors import counted, listing
-from warehouse.evaluate.plan import Plan
+from warehouse.evaluate import scope
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics.aggregates import NO_RELEVANT
-from warehouse.metrics.notation import Metric
+from warehouse.metrics.notation import Metric, known_metric
+from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import relations
+from warehouse.sql_text.templates import render
+
+_COMPUTED = (
+    "select metric_number, query_id, value from query_score join pending using (evaluation_id)"
+)
 
 
 def notes(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[str]:
@@ -19,33 +26,87 @@ def notes(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[str]:
 
     What the queries count as is read from their values.
     """
-    alike: defaultdict[str, dict[int, Metric]] = defaultdict(dict)
-    for number, metric in enumerate(work.queries):
-        if NO_RELEVANT in metric.params:
-            sql, _ = work.relation_sql(relations.get("relevant_queries"), metric.row_params)
-            alike[sql][number] = metric
-    for sql, metrics in alike.items():
-        rows = con.execute(
-            "select metric_number, count(distinct query_id) filter (where is_without) as without, "
-            "count(distinct query_id), min(value) filter (where is_without), "
-            "max(value) filter (where is_without) from (select metric_number, query_id, value, "
-            f"query_id not in (select query_id::varchar from ({sql})) as is_without "
-            "from query_score join pending using (evaluation_id)) "
-            "where list_contains($numbers, metric_number) group by metric_number having without > 0 "
-            "order by metric_number",
-            {"numbers": list(metrics)},
-        ).fetchall()
-        said: defaultdict[tuple[int, int, str], list[Metric]] = defaultdict(list)
-        for number, without, every, low, high in rows:
-            said[without, every, _counts_as(low, high)].append(metrics[number])
-        for (without, every, what), those in said.items():
-            have, are = ("has", "is") if without == 1 else ("have", "are")
-            counts = "counts as" if without == 1 else "count as"
-            yield (
-                f"{listing(map(str, those), 3)}: {without:,} of {counted(every, 'query')} {have} no "
-                f"document with {_relevant(those[0])} and {what.format(are=are, count=counts)}; "
-                "no_relevant=0, no_relevant=1 or no_relevant=skip sets that"
-            )
+    for sentence in _sentences(con, work, _of_relevance(work), values=_COMPUTED):
+        yield f"{sentence}; no_relevant=0, no_relevant=1 or no_relevant=skip sets that"
+
+
+def of_stored(
+    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Sequence[str], protocol: Protocol
+) -> tuple[str, ...]:
+    """Return such sentences of the current values of a dataset.
+
+    Only values of metrics are read for which the judgments have such a query.
+    """
+    current = con.execute(
+        "select qrels_id, kind from qrels join qrels_version using (qrels_id) "
+        "where dataset = $dataset and is_current",
+        {"dataset": dataset},
+    ).fetchall()
+    known = [metric for metric in map(known_metric, metrics) if metric is not None]
+    if protocol.is_imported or not current or current[0][1] == scope.PREFERENCES:
+        return ()
+    qrels = scope.stored_qrels(*current[0])
+    work = plan(known, protocol)
+    possible = possible_numbers(con, work, qrels)
+    words = {"protocol": protocol.name, "metrics": list(map(str, work.queries))}
+    values = render("statements/stored_values", dataset=dataset, **words, numbers=possible)
+    return tuple(_sentences(con, work, possible, values=values, qrels=qrels))
+
+
+def possible_numbers(
+    con: duckdb.DuckDBPyConnection, work: Plan, qrels: str | None = None
+) -> list[int]:
+    """Return the numbers of the metrics that any run can have such queries for.
+
+    They are judged, in scope or in `qrels`, or a run may answer others that count.
+    """
+    numbers = _of_relevance(work)
+    if work.protocol.queries == "run" or not numbers:
+        return numbers
+    return [number for (number,) in con.execute(_sql(work, numbers, qrels, None)).fetchall()]
+
+
+def _of_relevance(work: Plan) -> list[int]:
+    return [number for number, one in enumerate(work.queries) if NO_RELEVANT in one.params]
+
+
+def _sql(work: Plan, numbers: Sequence[int], qrels: str | None, values: str | None) -> str:
+    metrics = list(work.queries)
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for number in numbers:
+        relation = relations.get("relevant_queries")
+        alike[work.relation_sql(relation, metrics[number].row_params)[0]].append(number)
+    return render(
+        "statements/without_relevant",
+        relevant=[(of, sql) for sql, of in alike.items()],
+        qrels=qrels, values=values, numbers=list(numbers),
+    )  # fmt: skip
+
+
+def _sentences(
+    con: duckdb.DuckDBPyConnection,
+    work: Plan,
+    numbers: Sequence[int],
+    *,
+    values: str,
+    qrels: str | None = None,
+) -> Iterator[str]:
+    if not numbers:
+        return
+    metrics = list(work.queries)
+    said: defaultdict[tuple[str, int, int, str], list[Metric]] = defaultdict(list)
+    for number, without, every, low, high in con.execute(
+        _sql(work, numbers, qrels, values)
+    ).fetchall():
+        metric = metrics[number]
+        said[_relevant(metric), without, every, _counts_as(low, high)].append(metric)
+    for (relevant, without, every, what), those in said.items():
+        have, are = ("has", "is") if without == 1 else ("have", "are")
+        counts = "counts as" if without == 1 else "count as"
+        yield (
+            f"{listing(map(str, those), 3)}: {without:,} of {counted(every, 'query')} {have} no "
+            f"document with {relevant} and {what.format(are=are, count=counts)}"
+        )
 
 
 def _relevant(metric: Metric) -> str:

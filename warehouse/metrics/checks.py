@@ -115,6 +115,12 @@ def _check_parameter(p: Parameter, names: list[str], document: toml.Document) ->
         if value not in p.needs:
             hint = nearest(value, p.needs)
             raise document.error((*path, "at_most"), f"{value!r} needs nothing{hint}")
+    for value, others in p.excludes.items():
+        if value not in p.choices:
+            hint = nearest(value, p.choices)
+            raise document.error((*path, "excludes"), f"no choice {value!r}{hint}")
+        for name in others:
+            check_known(document, (*path, "excludes"), name, names)
     for name in p.replaces:
         check_known(document, (*path, "replaces"), name, names)
 

@@ -255,8 +255,14 @@ def _replace(
 
 
 def _check_needed(text: str, p: Parameter, found: Template, settled: Mapping[str, Value]) -> None:
-    """Refuse a value that needs another, missing parameter, and one that has no effect."""
+    """Refuse a value without the parameter that it needs, or beside one that it excludes."""
     value = settled[p.name]
+    for other, excluded in p.excludes.get(str(value), {}).items():
+        if settled[other] == excluded:
+            raise UsageError(
+                f"{text}: {p.name}={value} does not go with {other}={excluded}; "
+                f"choose another {other} or {p.name}"
+            )
     needed = p.needs.get(str(value))
     if needed is not None and settled.get(needed) is None:
         example = f"{text}@10"

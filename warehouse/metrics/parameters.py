@@ -58,7 +58,8 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     `above` names another parameter, whose value must be smaller. `replaces` names parameters that
     are ignored if this one is given. `needs` has, by choice, the parameter that the choice needs,
-    and `at_most` the maximum of that one. `is_rank` says that only so many documents of a list
+    and `at_most` the maximum of that one. `excludes` has, by choice, values of other parameters
+    that do not go with it. `is_rank` says that only so many documents of a list
     count, as with every parameter of the name cutoff; `follows_level` that an option for the lowest
     relevance sets it, as with rel.
     """
@@ -77,6 +78,7 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     is_rank: bool | None = None
     needs: dict[str, str] = {}
     at_most: dict[str, int | float] = {}
+    excludes: dict[str, dict[str, str]] = {}
     replaces: tuple[str, ...] = ()
 
 

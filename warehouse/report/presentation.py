@@ -227,6 +227,10 @@ def explanation(found: Explanation) -> Result:
 def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
     value = "undefined" if found.value is None else f"{found.value:.{places}f}"
     yield f"{found.metric} of {found.run} for query {found.query}: {value}"
+    if found.tie_range is not None:
+        low, high = (f"{one:.{places}f}" for one in (found.tie_range.low, found.tie_range.high))
+        if low != high:
+            yield f"equal scores: by the order of their documents, {low}\N{EN DASH}{high}"
     if found.query_text is not None:
         yield f"query: {one_line(found.query_text)}"
     retrieved = counted(found.num_retrieved, "document")
@@ -307,13 +311,14 @@ def compare(comparison: Compared, how: Layout = PLAIN) -> Result:
         shown = [name for name in of_data if name in relation.columns]
         if shown:
             relation = relation.project(", ".join(map(ident, shown)))
-        return Result(relation, found.notes, page=page, places=how.digits)
+        return Result(relation, notes, page=page, places=how.digits)
 
+    notes = (*found.notes, *found.without_relevant)
     parts: dict[str, Result | None] = {
         "values": part(found.values, values), "pairs": part(found.pairs, pairs),
     }  # fmt: skip
     return Result(
-        part(found.pairs, pairs).relation, found.notes, page=both, tables=parts, details=found,
+        part(found.pairs, pairs).relation, notes, page=both, tables=parts, details=found,
         places=how.digits,
     )  # fmt: skip
 

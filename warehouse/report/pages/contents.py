@@ -127,6 +127,7 @@ class Comparison:
     runs: tuple[str, ...]
     pairs: tuple[Record, ...]
     notes: tuple[str, ...]
+    without_relevant: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -829,4 +830,5 @@ def _comparison(
     except UsageError as error:
         return Comparison(metric, tuple(compared), (), (*notes, f"no tests: {error}"))
     pairs = tuple(database.records(found.pairs))
-    return Comparison(metric, tuple(compared), pairs, (*found.notes, *notes))
+    told = (*found.notes, *notes)
+    return Comparison(metric, tuple(compared), pairs, told, found.without_relevant)

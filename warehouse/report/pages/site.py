@@ -692,7 +692,7 @@ def _pairs(contents: Contents, at: Places, name: str, place: int, stamp: str) ->
             else None
             for run in compared.runs
         ],
-        "notes": [visible(note) for note in compared.notes],
+        "notes": [visible(note) for note in (*compared.notes, *compared.without_relevant)],
     }
     return rendering.script(at.metric_keys[name], found, stamp)
 

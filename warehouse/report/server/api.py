@@ -186,7 +186,7 @@ def _compare(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
         **_named(contents),
         "runs": runs,
         "pairs": database.records(found.pairs),
-        "notes": found.notes,
+        "notes": (*found.notes, *found.without_relevant),
     }
 
 
