@@ -154,6 +154,18 @@ def test_a_split_by_time(tmp_path, monkeypatch):
     assert (told[0], told[2]) == (2, "--where x: goes with judgments that name their queries")
 
 
+@pytest.mark.parametrize("name", ["q.csv", "q.txt"])
+def test_an_id_is_a_text_in_a_condition(put, name):
+    """Of queries 7 and 007, only the first is '7'; as a number each is 7. Its document is the first."""
+    lines = ("7,a,1", "007,b,1")
+    text = "query_id,doc_id,relevance\n" + "\n".join(lines) + "\n"
+    if name == "q.txt":
+        text = "7 0 a 1\n007 0 b 1\n"
+    path, run = put(text, name), {"7": {"a": 2.0}, "007": {"a": 2.0, "b": 1.0}}
+    for condition, value in (("query_id = '7'", 1.0), ("query_id = 7", 0.75)):
+        assert Warehouse.score(path, run, "RR", qrels_where=condition).means() == {"RR": value}
+
+
 def test_score_reads_some_judgments(put):
     """Before 200, user 1 likes item 10, the second of two, and user 2 item 10, which is not found."""
     run = {"1": {"11": 2.0, "10": 1.0}, "2": {"12": 1.0}}

@@ -13,9 +13,10 @@ from warehouse.store.database import STORE
 _CURRENT: dict[str, str] = {
     "leaderboard": "from leaderboard where metric = 'nDCG@10' order by dataset, place",
     "scores": "select system, max(value) as best from scores "
-    "where metric = 'nDCG@10' group by system order by best desc",
+    "where metric = 'nDCG@10' and protocol = 'default' group by system order by best desc",
     "query_scores": "select query_id, avg(value) as mean from query_scores "
-    "where metric = 'nDCG@10' group by query_id order by mean, query_id limit 5",
+    "where metric = 'nDCG@10' and protocol = 'default' group by query_id "
+    "order by mean, query_id limit 5",
     "left_out_queries": "select run, metric, why, count(*) as queries from left_out_queries "
     "group by all order by all",
     "runs": "select run, tags['stage'] as stage, num_predictions from runs order by dataset, run",
