@@ -301,8 +301,9 @@ select
     gate_result.verdict = 'worse' and acceptance.accepted_at is null
         and row_number() over newest_first = 1 as is_red,
         -- Whether the gate fired when it was last checked, and nobody has accepted the run.
-    coalesce(run_version.is_current, false) and row_number() over newest_first = 1 as is_current,
-        -- Whether this is the newest version of the run, and the gate's newest check of it.
+    coalesce(run_version.is_current, false) and row_number() over newest_first = 1 and gate_result.verdict <> 'ended'
+        as is_current,
+        -- Whether this is the newest version of the run, and the newest check of it by a gate that is there.
     gate_result.grouped_by, gate_result.against, gate_result.limits,
     gate_result.run_id, gate_result.qrels_id, gate_result.fingerprint
 from store.gate_result

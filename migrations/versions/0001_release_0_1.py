@@ -147,7 +147,7 @@ COLUMNS = {
     "value": "Value of the metric. Null if it is undefined.",
     "verdict": (
         "'worse' if a limit was passed, 'unchecked' if nothing can be said, else 'good'; 'resolved' where "
-        "a red verdict has ended."
+        "a red one has ended, 'ended' where the gate has changed or is gone."
     ),
     "weight": "Weight of that run. Null if the method has no weights.",
     "wins": "Number of queries where the run is better.",

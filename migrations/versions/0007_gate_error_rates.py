@@ -22,7 +22,7 @@ _ADDED = {
 _COMMENTS = {
     "gate_result.p": "One-sided p-value: how likely so large a drop is if the true one is not beyond the limit. Null if nothing was tested.",
     "gate_result.why": "Which limits were passed, or why the run is unchecked, in words. Null if it is good.",
-    "gate_result.verdict": "'good', 'worse', 'unchecked', or 'resolved' where a red verdict has ended.",
+    "gate_result.verdict": "'good', 'worse', 'unchecked', or 'resolved' where a red one has ended, 'ended' where the gate has changed or is gone.",
 }
 
 

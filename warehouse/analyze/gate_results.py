@@ -120,10 +120,18 @@ def _check_run(con: duckdb.DuckDBPyConnection, dataset: str, run: str) -> None:
 
 
 def end(
-    con: duckdb.DuckDBPyConnection, run_ids: Sequence[int], gate: Mapping[str, str], why: str
+    con: duckdb.DuckDBPyConnection,
+    run_ids: Sequence[int],
+    gate: Mapping[str, str],
+    verdict: str,
+    why: str,
 ) -> None:
-    """End the verdicts of a gate on versions of runs, inside the caller's transaction."""
-    given = {"run_ids": list(run_ids), "why": why, "now": Clock(con).now(), "version": VERSION}
+    """End the verdicts of a gate on versions of runs, inside the caller's transaction.
+
+    The verdict is then "resolved", or "ended" if the gate itself is gone.
+    """
+    given = {"run_ids": list(run_ids), "verdict": verdict, "why": why, "now": Clock(con).now(),
+             "version": VERSION}  # fmt: skip
     con.execute(render("statements/gate_ends"), given | dict(gate))
 
 

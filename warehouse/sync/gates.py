@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,6 +59,14 @@ class Verdict:
         if self.one.verdict != "good" and self.is_accepted:
             found |= {"verdict": "accepted", "text": f"{found['text']}, and accepted"}
         return found
+
+
+def without_history(verdict: Verdict) -> Verdict:
+    """Return a verdict of the sync that made the database, which may be there in place of a lost one."""
+    if verdict.one.verdict != "unchecked" or verdict.one.reference_id is not None:
+        return verdict
+    why = f"{verdict.one.why}, as the database was made new in this sync"
+    return replace(verdict, one=replace(verdict.one, why=why))
 
 
 def find(
@@ -182,15 +190,13 @@ def _resolve(con: duckdb.DuckDBPyConnection, gate: Gate, new: Sequence[Verdict])
     runs = {one.run_id: one for one in regressions.seen(con, gate)}
     for one in good:
         this = runs[one.due.run_id]
-        ended = [
-            run_id
-            for run_id in red
-            if run_id in runs
-            and (runs[run_id].group, True) == (this.group, runs[run_id].turn < this.turn)
-        ]
+        before = [one for one in runs.values() if one.group == this.group and one.turn < this.turn]
+        ended = [one.run_id for one in before if one.run_id in red]
         if ended:
             key = dict(zip(KEY, gate.key, strict=True))
-            gate_results.end(con, ended, key, f"{this.run} is good, which came after it")
+            gate_results.end(
+                con, ended, key, "resolved", f"{this.run} is good, which came after it"
+            )
             red = [run_id for run_id in red if run_id not in ended]
 
 
@@ -202,7 +208,7 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
     with file.read() as con:
         rows = con.execute(
             "select dataset, metric, protocol, grouped_by, against, limits, list(run_id) "
-            "from gate_versions where is_current and verdict <> 'resolved' group by all order by all"
+            "from gate_versions where is_current group by all order by all"
         ).fetchall()
     there = {(gate.dataset, *gate.key) for gate in asked.gates}
     gone = [row for row in rows if row[0] in asked.datasets and tuple(row[:-1]) not in there]
@@ -218,7 +224,7 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
             why = f"its gate was: {gate[4]}, against {gate[3]}; " + (
                 f"it is now: {now}" if new else "it is no longer in warehouse.toml"
             )
-            gate_results.end(con, run_ids, dict(zip(KEY, gate, strict=True)), why)
+            gate_results.end(con, run_ids, dict(zip(KEY, gate, strict=True)), "ended", why)
             runs = counted(len(run_ids), "run")
             told.append(
                 f"{dataset}: gate {gate[0]}: {why}: "
@@ -318,7 +324,7 @@ def tell(command: str, fired: Sequence[Mapping[str, Any]], folder: Path) -> None
 
     Raises UsageError if the command fails, or takes longer than a minute.
     """
-    lines = [str(verdict["text"]) for verdict in fired]
+    lines = [str(verdict["text"]).partition("\n")[0] for verdict in fired]
     more = [f"and {len(lines) - _LINES:,} more"] if len(lines) > _LINES + 1 else []
     text = "\n".join([*lines[:_LINES], *more] if more else lines)
     given = json.dumps({"text": text, "verdicts": fired}, ensure_ascii=False)

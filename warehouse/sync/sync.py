@@ -105,6 +105,7 @@ class _Sync:
     on_file: Callable[[str, int], None]
     events: list[Event] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    is_made_new: bool = False
 
     def shown(self, path: Path) -> str:
         """Return a path as the project's file has it."""
@@ -144,6 +145,7 @@ def take_in(work: _Sync) -> Iterator[Event]:
     known: Mapping[sources.Key, loading.State] = {}
     gone: Mapping[str, frozenset[str]] = {}
     changed: list[Source] = []
+    work.is_made_new = not database.path.exists()
     if _prepared(database, work.dry_run):
         with database.read() as con:
             known = loading.known(con)
@@ -329,8 +331,9 @@ def gates(work: _Sync) -> Iterator[Event]:
     verdicts: list[checks.Verdict] = []
     for due, verdict in found:
         if isinstance(verdict, checks.Verdict):
-            verdicts.append(verdict)
-            yield events.checked(verdict, work.asked.unchecked or "warn")
+            given = checks.without_history(verdict) if work.is_made_new else verdict
+            verdicts.append(given)
+            yield events.checked(given, work.asked.unchecked or "warn")
             continue
         failed.add(due.run_id)
         event = work.failed(verdict, due.gate.dataset)
