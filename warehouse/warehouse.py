@@ -1815,8 +1815,7 @@ class Warehouse:
         from warehouse.report import presentation
 
         with self.file.read() as con:
-            found = gate_results.story(con, dataset, run)
-            return presentation.listed(found, f"no gate has checked {run} yet")
+            return presentation.gate_log(gate_results.story(con, dataset, run), run)
 
     def baseline(self, run: str, dataset: str | None = None, *, why: str) -> None:
         """Make a run the baseline of its group: gates with against = "baseline" compare with it.

@@ -440,21 +440,33 @@ def gate_check(found: GateCheck) -> Result:
 
 def gates(found: duckdb.DuckDBPyRelation, *, red: bool) -> Result:
     """Return the stored verdicts of gates."""
-    nothing = "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
-    return listed(found, nothing, _GATES, _GATES_SPARE)
+    return _verdicts(
+        found, "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
+    )
+
+
+def gate_log(found: duckdb.DuckDBPyRelation, run: str) -> Result:
+    """Return all verdicts of gates on a run."""
+    return _verdicts(found, f"no gate has checked {run} yet")
+
+
+def _verdicts(found: duckdb.DuckDBPyRelation, nothing: str) -> Result:
+    notes = [] if found.limit(1).fetchall() else [nothing]
+    days = {"since": lambda at: "" if at is None else f"{at:%Y-%m-%d}"}
+    return Result(found, notes, titles=_GATES, spare=_GATES_SPARE, shown=days)
 
 
 # On a narrow screen, what was found and why goes last.
 _GATES_SPARE = (
     "limits", "grouped_by", "against", "protocol", "reference_version", "version", "checked_at",
-    "is_red", "accepted_at", "could_see", "p", "reference_value", "value", "accepted_why",
+    "is_red", "dataset", "accepted_at", "could_see", "p", "reference_value", "value", "accepted_why",
     "accepted_by", "why",
 )  # fmt: skip
 _GATES = {
     "reference_version": "its version", "reference_value": "its value", "is_red": "red",
     "checked_at": "checked", "accepted_by": "accepted by", "could_see": "could see",
     "accepted_at": "accepted", "accepted_why": "accepted why", "grouped_by": "group",
-    "limits": "not good",
+    "limits": "not good", "difference": "change",
 }  # fmt: skip
 
 
