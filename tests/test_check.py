@@ -599,6 +599,7 @@ def test_a_test_needs_queries(wh: Warehouse) -> None:
 
 # --------------------------------------------------------------------------- gates of a sync
 
+NEW = ", as the database was made new in this sync"
 RED = (
     "1 run is red: {0} of tiny (RR); see: warehouse gates; to accept: "
     "warehouse gates accept {0} --why '…' -d tiny"
@@ -612,7 +613,8 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     code, out, _ = command("sync")
     assert code == 0
     assert (
-        out.splitlines()[3:] == ["tiny: gate RR: one 0.7500 is unchecked: no run was before it"] * 2
+        out.splitlines()[3:]
+        == [f"tiny: gate RR: one 0.7500 is unchecked: no run was before it{NEW}"] * 2
     )
     assert command("sync") == (0, "", "")
 
@@ -707,7 +709,7 @@ def test_a_gate_that_the_engine_fails_at_stays_due(
         code, out, err = command("sync")
     good = "one 0.7500 is unchecked: no run was before it\n"
     assert (code, "the disk is full" in err) == (1, True)
-    assert out.endswith(f"tiny: gate RR: {good}")
+    assert out.endswith(f"tiny: gate RR: {good[:-1]}{NEW}\n")
     # that of the other protocol is not due any more
     assert command("sync")[:2] == (0, f"tiny: gate RR by protocol trec_eval_9: {good}")
 
@@ -772,7 +774,7 @@ def test_a_gate_against_a_run_that_is_not_there_is_a_problem_of_its_own(synced: 
     code, out, err = command("sync")
     assert (code, out.splitlines()[-1]) == (
         2,
-        "tiny: gate RR: one 0.7500 is unchecked: no run was before it",
+        f"tiny: gate RR: one 0.7500 is unchecked: no run was before it{NEW}",
     )
     assert err.startswith(
         "warehouse: tiny: gate RR: onne: dataset tiny has no run of that name; did you mean one?\n"
@@ -989,15 +991,18 @@ def test_a_command_is_told_what_fires(night: Project) -> None:
     command("sync")
     told = json.loads((night.path / "told.json").read_text())
     assert [(one["run"], one["metric"], one["verdict"]) for one in told["verdicts"]] == [
-        ("bad", "RR", "worse"), ("bad", "P@1", "worse"),
+        ("bad", "P@1", "worse"), ("bad", "RR", "worse"),
     ]  # fmt: skip
     assert told["text"].splitlines()[0] == told["verdicts"][0]["text"]
     night.settings("cat >> told.json", "echo no route >&2; exit 7")
     night.write("runs/bm25/worse.run", BAD.replace("x", "y"), age=600)
     code, _, err = command("sync")
     assert (code, err) == (2, "warehouse: on_fire: the command ended with 7: no route\n")
-    # the verdicts are stored all the same
+    # the verdicts are stored all the same, and the command is called again
+    night.settings("echo no route >&2; exit 7", "cat > again.json")
     assert command("sync")[0] == 1
+    again = json.loads((night.path / "again.json").read_text())
+    assert {one["run"] for one in again["verdicts"]} == {"bad", "worse"}
 
 
 def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
