@@ -99,7 +99,10 @@ def log(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List all verdicts on a run, oldest first: why, what had changed, and who accepted it."""
+    """List all verdicts on a run, oldest first.
+
+    Each has its reason, what had changed since the one before, and who accepted the run.
+    """
     from warehouse.warehouse import Warehouse
 
     found = Warehouse(db, lock_timeout=lock_timeout).gate_log(run, dataset)
