@@ -310,7 +310,9 @@ known_run as (
     select run_id, dataset_id, name, version from store.forgotten_run
 ),
 acceptance as (
-    select run_id, min(accepted_at) as accepted_at, arg_min(why, accepted_at) as why
+    select
+        run_id, min(accepted_at) as accepted_at, arg_min(why, accepted_at) as why,
+        arg_min(accepted_by, accepted_at) as accepted_by
     from store.gate_acceptance
     group by run_id
 )
@@ -325,19 +327,26 @@ select
     reference.version as reference_version,  -- Version of that run.
     gate_result.reference_value,
     gate_result.difference,  -- Value of the run minus that of the reference, both over all queries.
-    gate_result.p,  -- Two-sided p-value of a paired t-test over the queries. Null without alpha.
+    gate_result.low,  -- Lower end of the interval of the difference that fits the test. Null if nothing was tested.
+    gate_result.high,  -- Upper end of this interval. Null if nothing was tested.
+    gate_result.could_see,  -- The drop that the test finds in four of five cases. Null if nothing was tested.
+    gate_result.p,
+        -- One-sided p-value: how likely so large a drop is if the true one is not beyond the limit. Null if nothing was
+        -- tested.
     gate_result.verdict,
-    gate_result.why,  -- Which limits were passed, in words. Null if none was.
+    gate_result.why,  -- Which limits were passed, or why the run is unchecked, in words. Null if it is good.
     gate_result.checked_at,
     acceptance.accepted_at,  -- When the run was accepted all the same (UTC). Null if it was not.
     acceptance.why as accepted_why,  -- Why it was accepted. Null if it was not.
-    gate_result.verdict = 'regressed' and acceptance.accepted_at is null
+    acceptance.accepted_by,  -- Who accepted it, as user@host. Null if it was not accepted.
+    gate_result.verdict = 'worse' and acceptance.accepted_at is null
         and row_number() over newest_first = 1 as is_red,
         -- Whether the gate fired when it was last checked, and nobody has accepted the run.
-    coalesce(run_version.is_current, false) and row_number() over newest_first = 1 as is_current,
-        -- Whether this is the newest version of the run, and the gate's newest check of it.
+    coalesce(run_version.is_current, false) and row_number() over newest_first = 1 and gate_result.verdict <> 'ended'
+        as is_current,
+        -- Whether this is the newest version of the run, and the newest check of it by a gate that is there.
     gate_result.grouped_by, gate_result.against, gate_result.limits,
-    gate_result.run_id
+    gate_result.run_id, gate_result.qrels_id, gate_result.fingerprint
 from store.gate_result
 join known_run using (run_id)
 join store.dataset using (dataset_id)

@@ -31,7 +31,7 @@ RUN = "q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 c 1 1 t\n"
 BETTER = "q1 Q0 a 1 2 t\nq2 Q0 c 1 1 t\n"
 # RR of q2 is 0
 BAD = RUN.replace("q2 Q0 c", "q2 Q0 x")
-GATE = '\n[[gates]]\ndataset = "tiny"\nmetric = "RR"\n'
+GATE = '\n[[gates]]\ndataset = "tiny"\nmetric = "RR"\nstrict = true\n'
 Told = list[tuple[str, str | None]]
 
 

@@ -9,11 +9,10 @@ import duckdb
 import pytest
 
 from warehouse.analyze import gate_results
-from warehouse.analyze.regressions import Limits
+from warehouse.analyze.regressions import Gate, Limits
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.sync import gates
-from warehouse.sync.declarations import Gate
 from warehouse.warehouse import Warehouse
 
 # What needs no proof.
@@ -83,7 +82,7 @@ def everything(wh: Warehouse) -> None:
     wh.ingest_nuggets("tiny", answered)
     wh.ingest_assignments("tiny", answered, name="one", judge="gpt")
     wh.ingest_citations("tiny", answered, name="one", judge="gpt")
-    gate = Gate("tiny", "AP", "system", "best", Limits(0.0, min=1.0), "default")
+    gate = Gate("tiny", "AP", "system", "best", Limits(0.0, strict=True, min=1.0), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))
         gates.keep(con, [gate], [v for _, v in checked if isinstance(v, gates.Verdict)], ())
@@ -96,10 +95,18 @@ def everything(wh: Warehouse) -> None:
         con.execute(
             "insert into gate_result by name select 1 as run_id, 2 as reference_id, 1 as qrels_id, "
             "'f' as fingerprint, 'AP' as metric, 'default' as protocol, 'system' as grouped_by, "
-            "'best' as against, 'any drop' as limits, 0.5 as value, 'regressed' as verdict, "
+            "'best' as against, 'any drop' as limits, 0.5 as value, 'worse' as verdict, "
             "now() as checked_at, '1' as program_version"
         )
-        con.execute("insert into gate_acceptance values (1, 'why not', now(), '1', null)")
+        con.execute(
+            "insert into gate_acceptance values (1, 'why not', now(), '1', null, 'ann@host')"
+        )
+        con.execute("insert into gate_baseline values (1, 'why not', 'ann@host', now(), '1', null)")
+        con.execute("insert into gate_alert values ('0', now(), '1', null)")
+        con.execute(
+            "insert into gate_place values (1, 'h', 'AP', 'default', 'system', '1', 1, 0.1, now(), '1', "
+            "null)"
+        )
         con.execute("insert into clock_behind values (now(), now() - interval 1 day, null)")
 
 

@@ -121,6 +121,7 @@ def test_every_option_and_argument_has_help(name: str) -> None:
 
 PROJECT = """\
 database = "warehouse.duckdb"
+unchecked = "warn"
 [datasets.dl19]
 qrels = "qrels.txt"
 metrics = ["AP"]
@@ -293,6 +294,7 @@ def test_every_example_runs_as_printed(
             "forget",
             "fuse",
             "gates accept",
+            "gates baseline",
             "judges combine",
             "lake optimize",
             "publish",

@@ -108,13 +108,13 @@ def test_what_is_declared(folder: Folder) -> None:
     )  # fmt: skip
     assert runs.tags == {"stage": "first", "fold": "2"}
     assert found.gates == (
-        declarations.Gate("films", "nDCG@10", "system", "best", Limits(0.01), "default"),
+        declarations.Gate("films", "nDCG@10", "system", "last", Limits(0.01), "default"),
     )
     # a limit of 0 lets no drop pass; what is listed twice counts once, by whatever name
     twice = WHOLE.replace('"ndcg_cut_10"', '["ndcg_cut_10", "nDCG@10"]')
     folder.write("warehouse.toml", twice.replace("0.01", "0").replace('["P@5"', '["P@5", "P@5"'))
     assert read_declarations().gates == (
-        declarations.Gate("films", "nDCG@10", "system", "best", Limits(0), "default"),
+        declarations.Gate("films", "nDCG@10", "system", "last", Limits(0), "default"),
     )
     assert read_declarations().datasets["films"].evaluation.metrics == ("P@5",)
 
@@ -358,8 +358,8 @@ def test_all_that_the_starter_shows_may_be_said(
     text = "\n".join(said)
     record = tomllib.loads(text)
     assert record.keys() == {
-        "database", "metrics", "settle", "publish", "lake", "report", "on_fire", "evaluate", "datasets",
-        "runs", "gates", "protocols",
+        "database", "metrics", "settle", "publish", "lake", "report", "on_fire", "unchecked", "evaluate",
+        "datasets", "runs", "gates", "protocols",
     }  # fmt: skip
     (tmp_path / "metrics").mkdir()
     (tmp_path / "warehouse.toml").write_text(text)

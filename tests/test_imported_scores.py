@@ -298,6 +298,7 @@ protocol = "imported"
 group = "system"
 against = "first"
 max_drop = 0.1
+strict = true
 """
 
 
@@ -314,12 +315,12 @@ def test_a_gate_of_imported_values(
         for query in ("q1", "q2")
     ]
     wh.ingest_scores("tiny", rows)
-    assert [row.verdict for row in wh.check(new=True)] == ["first", "good"]
+    assert [row.verdict for row in wh.check(new=True)] == ["good", "good"]
     assert wh.check(new=True).fetchall() == []
     rows[-1]["value"] = 0.25
     wh.ingest_scores("tiny", rows, replace=True)
     (row,) = wh.check(new=True)
-    assert (row.run, row.value, row.verdict) == ("second", 0.375, "regressed")
+    assert (row.run, row.value, row.verdict) == ("second", 0.375, "worse")
 
 
 def test_anova_by_hand(wh: Warehouse) -> None:

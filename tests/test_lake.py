@@ -305,8 +305,8 @@ def test_people_sync_into_one_lake(
     ]  # fmt: skip
     gates = "select run, value, verdict, is_red, accepted_why from gates order by run"
     assert rows(team, gates) == [
-        ("ann", 1.0, "first", False, None),
-        ("bob", 0.5, "regressed", False, "on purpose"),
+        ("ann", 1.0, "good", False, None),
+        ("bob", 0.5, "worse", False, "on purpose"),
     ]
 
 

@@ -272,7 +272,7 @@ def test_a_gate_that_fired_is_in_the_history(wh: Warehouse) -> None:
             "'RR' as metric, 'default' as protocol, 'system' as grouped_by, 'best' as against, "
             "'max_drop=0' as limits, verdict, $1 + day * interval 1 day as checked_at, "
             "'0' as program_version from store.run, "
-            "(values (1, 'regressed'), (2, case when name = 'one' then 'good' else 'regressed' end)) "
+            "(values (1, 'worse'), (2, case when name = 'one' then 'good' else 'worse' end)) "
             "as t(day, verdict)",
             [BEGIN],
         )

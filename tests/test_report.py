@@ -15,12 +15,11 @@ import pytest
 import vega
 
 from warehouse.analyze import board_intervals, explained_lists
-from warehouse.analyze.regressions import Limits
+from warehouse.analyze.regressions import Gate, Limits
 from warehouse.errors import visible
 from warehouse.report.pages import contents, rendering
 from warehouse.report.pages.keys import keys
 from warehouse.sync import gates
-from warehouse.sync.declarations import Gate
 from warehouse.warehouse import Warehouse
 
 SCRIPT = "<script>alert(1)</script>"
@@ -65,7 +64,7 @@ def fill_rich(wh: Warehouse) -> None:
     wh.fuse("rich", ["one", SCRIPT], "wsum", name="both", weights=[0.25, 0.75])
     wh.evaluate("rich", metrics=["nDCG@3", "AP"], slices="kind")
     wh.curve("rich", "PrecisionByRank@3", store=True)
-    gate = Gate("rich", "AP", "system", "best", Limits(0.0, min=0.95), "default")
+    gate = Gate("rich", "AP", "system", "best", Limits(0.0, strict=True, min=0.95), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))
         gates.keep(con, [gate], [v for _, v in checked if isinstance(v, gates.Verdict)], ())

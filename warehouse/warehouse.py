@@ -1709,35 +1709,41 @@ class Warehouse:
         dataset: str | None = None,
         metrics: Metrics = (),
         *,
-        against: str = "best",
+        against: str = "last",
         run: str | None = None,
         group: str | None = None,
         max_drop: float | None = None,
         alpha: float | None = None,
         min: float | None = None,
         max: float | None = None,
+        strict: bool = False,
         sequential: bool = False,
         protocol: str = protocols.DEFAULT,
         new: bool = False,
+        unchecked: str = "warn",
     ) -> Result:
         """Compare a run (default: the newest) with an earlier one, or run the gates of warehouse.toml.
 
-        `against` is "best" or "last", among the runs that were loaded before it and its own earlier
-        versions, or the name of a run. `group` is "system" or a tag: then only runs that have it in
-        common are compared. A run of which a gate fired is left out until it is accepted. The run
-        regresses if the value over all queries is worse by more than `max_drop`, if the queries'
-        values are worse with p < `alpha` in a two-sided paired t-test, or if the value is below
-        `min` or above `max`. With `sequential`, p is of a one-sided test that may be repeated as
-        judgments of more queries come in: if the run is not worse, p is ever below `alpha` with a
-        chance of at most `alpha`. It needs a metric whose range is known. Without any limit, any
-        drop is a regression. Columns: `metric, run, against, value, their_value, difference, p, wins,
-        ties, losses, verdict`.
+        `against` is "last" or "best", among the runs that were loaded before it and its own earlier
+        versions, "baseline", which `baseline` sets, or the name of a run. `group` is "system" or a
+        tag: then only runs that have it in common are compared. A red run is left out until it is
+        accepted. The run is worse if its values have dropped by more than `max_drop` (0), and a
+        one-sided paired t-test over the queries says at `alpha` (0.05) that this is not chance; with
+        `strict`, if the value over all queries is worse by more than `max_drop`, untested; or if the
+        value is below `min` or above `max`. With these alone, any drop is good. Of runs that are not
+        worse, night after night, at most alpha are called worse, also beside the best of many; with
+        several metrics, alpha is divided by their number. With `sequential`, p is of a test that may
+        be repeated as judgments of more queries come in: if the run is not worse, p is ever below
+        `alpha` with a chance of at most `alpha`. It needs a metric whose range is known. A run is
+        unchecked if nothing can be said: there is no reference, too few queries, or no defined value;
+        with `unchecked="fail"`, this is not good. Columns: `metric, run, against, value, their_value,
+        difference, low, high, p, wins, ties, losses, verdict`.
         Attributes: `is_good, run, comparisons, verdicts`.
 
         Without `metrics`, the gates of warehouse.toml check the `run`, or the newest run of each
-        group. With `new`, they check every run that no gate has checked yet, as `sync` does, and
-        the verdicts are stored. Columns: `dataset, metric, protocol, run, reference, value,
-        reference_value, difference, p, verdict, why`; runs that are red already are included.
+        group. With `new`, they check every run whose verdict is not of the present state, as `sync`
+        does, and the verdicts are stored. Columns: `dataset, metric, protocol, run, reference, value,
+        reference_value, difference, low, high, p, verdict, why`; runs that are red already are included.
         Attributes: `is_good, verdicts`. Raises UsageError for wrong names and missing values.
 
         >>> import tempfile
@@ -1746,19 +1752,19 @@ class Warehouse:
         >>> _ = wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="first")
         >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "a": 1.0}}, name="second")
         >>> _ = wh.evaluate(metrics="RR")
-        >>> found = wh.check("tiny", "RR", max_drop=0.1)
+        >>> found = wh.check("tiny", "RR", max_drop=0.1, strict=True)
         >>> found.is_good, [(row.against, row.difference, row.verdict) for row in found]
-        (False, [('first', -0.5, 'regressed')])
+        (False, [('first', -0.5, 'worse')])
         """
         from warehouse.analyze import regressions
         from warehouse.report import presentation
         from warehouse.sync import gates
 
-        limits = regressions.Limits(max_drop, alpha, min, max, sequential=sequential)
+        limits = regressions.Limits(max_drop, alpha, min, max, strict=strict, sequential=sequential)
         asked = check_several("metrics", metrics)
         if not asked:
             if (against, group, limits, protocol) != (
-                "best",
+                "last",
                 None,
                 regressions.Limits(),
                 "default",
@@ -1766,7 +1772,7 @@ class Warehouse:
                 raise UsageError(
                     "limits go with a metric; without one, those of warehouse.toml count"
                 )
-            found = gates.check_project(self.file, dataset, run, new=new)
+            found = gates.check_project(self.file, dataset, run, new=new, unchecked=unchecked)
             return presentation.gate_check(found)
         if new:
             raise UsageError("new: is for the gates of warehouse.toml, so name no metric")
@@ -1774,24 +1780,47 @@ class Warehouse:
             return presentation.check(
                 regressions.check(
                     con, dataset, asked, against=against, run=run, limits=limits, group=group,
-                    protocol=protocol,
+                    protocol=protocol, unchecked=unchecked,
                 )
             )  # fmt: skip
 
     def gates(self, dataset: str | None = None, *, red: bool = False) -> Result:
-        """Return the verdicts of the gates of warehouse.toml, newest first.
+        """Return the verdicts of the gates of warehouse.toml on current runs, newest first.
 
-        Columns: `dataset, run, version, metric, protocol, value, reference, reference_version,
-        reference_value, difference, p, verdict, why, is_red, checked_at, accepted_at, accepted_why,
-        grouped_by, against, limits`. A run is red if a gate fired when it last checked the run, and
-        nobody has accepted it; with `red`, only the verdicts on red runs are returned. The default
-        is all datasets.
+        Columns: `dataset, verdict, run, metric, reference, difference, low, high, since, value,
+        reference_value, p, could_see, why, accepted_by, accepted_why, accepted_at, is_red,
+        checked_at, version, reference_version, protocol, grouped_by, against, limits`. The verdict is
+        good, worse, unchecked, accepted, or resolved where a red one has ended. A run is red if it was
+        worse when a gate last checked it, and nobody has accepted it; with `red`, only the verdicts
+        on red runs are returned. The default is all datasets.
         """
         from warehouse.analyze import gate_results
         from warehouse.report import presentation
 
         with self.file.read() as con:
             return presentation.gates(gate_results.listed(con, dataset, red=red), red=red)
+
+    def gate_log(self, run: str, dataset: str | None = None) -> Result:
+        """Return all verdicts on a run, oldest first, with what has changed since the one before.
+
+        Columns: those of `gates`, and `changes` after `checked_at`: new qrels, a new formula, new
+        limits, another reference.
+        """
+        from warehouse.analyze import gate_results
+        from warehouse.report import presentation
+
+        with self.file.read() as con:
+            return presentation.gate_log(gate_results.story(con, dataset, run), run)
+
+    def baseline(self, run: str, dataset: str | None = None, *, why: str) -> None:
+        """Make a run the baseline of its group: gates with against = "baseline" compare with it.
+
+        `why` is stored, with the user and the host. Raises UsageError if the run is red.
+        """
+        from warehouse.analyze import gate_results
+
+        with self.file.transaction() as con:
+            gate_results.set_baseline(con, dataset, run, why)
 
     def accept(
         self, dataset: str | None = None, runs: Names | None = None, *, why: str
@@ -1810,7 +1839,7 @@ class Warehouse:
         >>> _ = config.write_text(
         ...     'settle = 0\\n[datasets.tiny]\\nqrels = "qrels.txt"\\nmetrics = ["AP"]\\n'
         ...     '[[runs]]\\nfiles = "*.run"\\ndataset = "tiny"\\n'
-        ...     '[[gates]]\\ndataset = "tiny"\\nmetric = "AP"\\n')
+        ...     '[[gates]]\\ndataset = "tiny"\\nmetric = "AP"\\nstrict = true\\n')
         >>> wh = Warehouse(folder / "tiny.duckdb")
         >>> wh.sync(config).exit_code
         1

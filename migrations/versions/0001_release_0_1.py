@@ -19,7 +19,8 @@ down_revision = None
 COLUMNS = {
     "aggregate": "How the values of the queries were combined: 'mean', 'sum', 'pooled' and others.",
     "against": (
-        "What the gate compares with: the 'best' or the 'last' run before, or the run of this name."
+        "What the gate compares with: the 'last' or the 'best' run before, the 'baseline', or the run of "
+        "this name."
     ),
     "alpha": "Level of significance, as in 0.05.",
     "attribute": "Name of the attribute: the column's name in the source.",
@@ -145,8 +146,8 @@ COLUMNS = {
     "tuned_by": "Metric by which parameters or weights were chosen. Null if they were not tuned.",
     "value": "Value of the metric. Null if it is undefined.",
     "verdict": (
-        "'regressed' if a limit was passed; else 'good', or 'first' if there was no run to compare "
-        "with."
+        "'worse' if a limit was passed, 'unchecked' if nothing can be said, else 'good'; 'resolved' where "
+        "a red one has ended, 'ended' where the gate has changed or is gone."
     ),
     "weight": "Weight of that run. Null if the method has no weights.",
     "wins": "Number of queries where the run is better.",

@@ -31,6 +31,7 @@ dataset = "synced"
 [[gates]]
 dataset = "synced"
 metric = "RR"
+strict = true
 """
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import getpass
+import socket
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -16,10 +18,47 @@ from warehouse.store import database
 from warehouse.store.clock import Clock
 
 
-def fired(con: duckdb.DuckDBPyConnection) -> list[int]:
-    """Return the keys of the versions of runs of which a gate fired, without the accepted ones."""
-    rows = con.execute("select distinct run_id from gate_versions where is_red").fetchall()
-    return [int(run_id) for (run_id,) in rows]
+def fired(con: duckdb.DuckDBPyConnection) -> dict[int, set[tuple[str, ...]]]:
+    """Return the gates that have made versions of runs red, by the key of the version."""
+    rows = con.execute(
+        "select run_id, metric, protocol, grouped_by, against, limits from gate_versions where is_red"
+    ).fetchall()
+    found: dict[int, set[tuple[str, ...]]] = {}
+    for run_id, *gate in rows:
+        found.setdefault(int(run_id), set()).add(tuple(gate))
+    return found
+
+
+def who() -> str:
+    """Return who decides: the user and the host."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
+
+
+def baselines(con: duckdb.DuckDBPyConnection, dataset: str) -> list[str]:
+    """Return the names of the runs of a dataset that were made baselines, the newest first."""
+    rows = con.execute(
+        "select run.name from gate_baseline join run using (run_id) join dataset using (dataset_id) "
+        "where dataset.name = $1 order by set_at desc",
+        [dataset],
+    ).fetchall()
+    return [str(name) for (name,) in rows]
+
+
+def places(con: duckdb.DuckDBPyConnection, *gate: str) -> list[str]:
+    """Return the contents that a gate has spent alpha on, in their order.
+
+    The gate is given by its dataset, metric, protocol, group and reference.
+    """
+    rows = con.execute(
+        "select content_hash from gate_place join dataset using (dataset_id) where dataset.name = $1 "
+        "and metric = $2 and protocol = $3 and grouped_by = $4 and against = $5 order by place",
+        list(gate),
+    ).fetchall()
+    return [str(content) for (content,) in rows]
 
 
 def accepted(con: duckdb.DuckDBPyConnection) -> set[int]:
@@ -29,13 +68,71 @@ def accepted(con: duckdb.DuckDBPyConnection) -> set[int]:
 
 
 def listed(
-    con: duckdb.DuckDBPyConnection, dataset: str | None, *, red: bool
+    con: duckdb.DuckDBPyConnection, dataset: str | None, *, red: bool = False
 ) -> duckdb.DuckDBPyRelation:
-    """Return the verdicts, newest first; with `red`, those of current runs that are not accepted."""
+    """Return the verdicts on current runs, newest first; with `red`, those of red ones."""
     datasets.check(con, dataset)
     return database.keep(
-        con, render("analyses/gate_results"), {"dataset": dataset, "red": red}, name="verdicts"
+        con,
+        render("analyses/gate_results", run=None),
+        {"dataset": dataset, "red": red},
+        name="verdicts",
     )
+
+
+def story(con: duckdb.DuckDBPyConnection, dataset: str | None, run: str) -> duckdb.DuckDBPyRelation:
+    """Return all verdicts on a run and its versions, oldest first, with what has changed."""
+    dataset = datasets.chosen(con, dataset)
+    found = database.keep(
+        con, render("analyses/gate_results", run=run), {"dataset": dataset}, name="verdicts"
+    )
+    if not found.limit(1).fetchall():
+        _check_run(con, dataset, run)
+    return found
+
+
+def set_baseline(con: duckdb.DuckDBPyConnection, dataset: str | None, run: str, why: str) -> None:
+    """Make a run the baseline of its group, inside the caller's transaction.
+
+    Raises UsageError if the run is red, or there is none of that name.
+    """
+    dataset = datasets.chosen(con, dataset)
+    if not check_text("why", why).strip():
+        raise UsageError("why: say in a few words why the run is the baseline")
+    _check_run(con, dataset, run)
+    if run in {row["run"] for row in standing(con, dataset)}:
+        raise UsageError(f"{run}: is red, and nothing is compared with a red run: accept it first")
+    con.execute(
+        "insert into gate_baseline by name select run_id, $why as why, $who as set_by, $now as set_at, "
+        "$version as program_version from run_version where dataset = $dataset and run = $run "
+        "and is_current",
+        {"dataset": dataset, "run": run, "why": why, "who": who(), "now": Clock(con).now(),
+         "version": VERSION},
+    )  # fmt: skip
+
+
+def _check_run(con: duckdb.DuckDBPyConnection, dataset: str, run: str) -> None:
+    """Refuse a run that a dataset does not have."""
+    rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
+    known = [str(name) for (name,) in rows]
+    if run not in known:
+        raise UsageError(no_such_run(run, dataset, known))
+
+
+def end(
+    con: duckdb.DuckDBPyConnection,
+    run_ids: Sequence[int],
+    gate: Mapping[str, str],
+    verdict: str,
+    why: str,
+) -> None:
+    """End the verdicts of a gate on versions of runs, inside the caller's transaction.
+
+    The verdict is then "resolved", or "ended" if the gate itself is gone.
+    """
+    given = {"run_ids": list(run_ids), "verdict": verdict, "why": why, "now": Clock(con).now(),
+             "version": VERSION}  # fmt: skip
+    con.execute(render("statements/gate_ends"), given | dict(gate))
 
 
 def standing(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list[dict[str, Any]]:
@@ -52,7 +149,9 @@ def standing(con: duckdb.DuckDBPyConnection, dataset: str | None = None) -> list
             f"{row['dataset']}: gate {row['metric']}{by}: {row['run']} {row['value']:.4f} is red: "
             f"{row['why']}{beside}"
         )
-        times = {key: row[key] and row[key].isoformat() for key in ("checked_at", "accepted_at")}
+        times = {
+            key: row[key] and row[key].isoformat() for key in ("checked_at", "accepted_at", "since")
+        }
         found.append(row | times | {"text": text})
     return found
 
@@ -71,10 +170,7 @@ def accept(
     names = list(red) if runs is None else list(dict.fromkeys(check_names("runs", runs)))
     for name in names:
         if name not in red:
-            rows = con.execute("select run from runs where dataset = $1", [dataset]).fetchall()
-            known = [str(run) for (run,) in rows]
-            if name not in known:
-                raise UsageError(no_such_run(name, dataset, known))
+            _check_run(con, dataset, name)
             are = f"red are {listing(red)}" if red else "no run of it is red"
             raise UsageError(f"{name}: there is nothing to accept: no gate fired; {are}")
     if not names:
@@ -85,6 +181,7 @@ def accept(
             "dataset": dataset,
             "runs": names,
             "why": why,
+            "who": who(),
             "now": Clock(con).now(),
             "version": VERSION,
         },

@@ -1,19 +1,23 @@
-"""Whether a run is worse than one before it, or passes a bound, over stored values."""
+"""Whether runs are worse than ones before them, or pass a bound, over stored values."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from statistics import NormalDist
 from typing import Any, Literal
 
 import duckdb
 
 from warehouse.analyze import datasets, gate_results, stored_metrics
-from warehouse.analyze.significance import probability
+from warehouse.analyze.significance import equal_or_below, probability
 from warehouse.errors import (
     UsageError,
+    WarehouseError,
     check_several,
     command,
     counted,
@@ -27,46 +31,50 @@ from warehouse.evaluate import requirements
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metrics, known_metric
-from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-BEST, LAST = "best", "last"
+BEST, LAST, BASELINE = "best", "last", "baseline"
+# The references that are chosen for each run; any other word is the name of a run.
+CHOSEN = (LAST, BEST, BASELINE)
 # What runs are grouped by, if not by a tag.
 SYSTEM = "system"
+ALPHA = 0.05
 # How many of the queries that lost most are kept.
 LOST = 5
-Verdict = Literal["good", "regressed", "first"]
-# t may be infinite, which JSON cannot hold, and keys are those of this file.
-_NOT_IN_JSON = ("t", "run_id", "reference_id", "qrels_id", "fingerprint", "against", "their_value")
+Verdict = Literal["good", "worse", "unchecked"]
+# Keys of a file, which say nothing elsewhere.
+_NOT_IN_JSON = ("run_id", "reference_id", "qrels_id", "fingerprint", "against", "their_value")
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is still good.
+    """What is still good: a drop of at most `max_drop`, by default 0, and a value from `min` to `max`.
 
-    That is a drop of at most `max_drop`, or one that is not significant at `alpha`, and a value from
-    `min` to `max`. Without any limit, no drop is good; without `max_drop`, its size does not matter.
-    With `sequential`, the test at `alpha` may be repeated as more queries come in. With `spend` too,
-    alpha is spent over all runs that a gate checks: see `at`.
+    A drop counts only if a one-sided test says at `alpha`, by default 0.05, that it is larger than
+    `max_drop`; with `strict`, any larger drop counts, and nothing is tested. With `min` or `max` alone,
+    any drop is good. With `sequential`, the test may be repeated as more queries come in. With
+    `spend` too, alpha is spent over all runs that a gate checks: see `at`. A gate of several metrics
+    divides alpha by their number, `num_metrics`.
     """
 
     max_drop: float | None = None
     alpha: float | None = None
     min: float | None = None
     max: float | None = None
+    strict: bool = False
     sequential: bool = False
     spend: bool = False
+    num_metrics: int = 1
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop < math.inf:
             raise UsageError(f"max-drop is 0 or more, not {self.max_drop}")
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise UsageError(f"alpha lies between 0 and 1, not {self.alpha}")
-        if self.sequential and self.alpha is None:
-            raise UsageError(
-                f"{option('sequential')} says how to test at alpha: give {option('alpha', 0.05)} too"
-            )
+        if self.strict and (self.alpha is not None or self.sequential):
+            raise UsageError("strict tests nothing, so it goes without alpha and sequential")
         if self.spend and not self.sequential:
             raise UsageError("spend divides the alpha of a sequential test: give sequential too")
         for name, bound in (("min", self.min), ("max", self.max)):
@@ -76,16 +84,24 @@ class Limits:
             raise UsageError(f"min is at most max, and {self.min:g} is above {self.max:g}")
 
     @property
-    def most(self) -> float:
-        """Return the largest drop that is good regardless of significance."""
-        if self.max_drop is not None:
-            return self.max_drop
-        return math.inf if self.are_bounds or self.alpha is not None else 0.0
-
-    @property
     def bounds(self) -> Limits:
         """Return the limits of the value itself alone."""
         return Limits(min=self.min, max=self.max)
+
+    @property
+    def are_bounds(self) -> bool:
+        """Whether there is a limit, and every limit is of the value itself."""
+        return replace(self, num_metrics=1) == self.bounds != Limits()
+
+    @property
+    def are_tested(self) -> bool:
+        """Whether a drop counts only if it is significant."""
+        return not self.are_bounds and not self.strict
+
+    @property
+    def budget(self) -> float:
+        """Return the largest drop that is good."""
+        return self.max_drop or 0.0
 
     def at(self, place: int) -> Limits:
         """Return the limits for the run that a gate checks at a place, counted from 1.
@@ -97,36 +113,41 @@ class Limits:
         >>> [round(Limits(alpha=0.05, sequential=True, spend=True).at(n).alpha, 4) for n in (1, 2, 3)]
         [0.025, 0.0083, 0.0042]
         """
-        if not self.spend or self.alpha is None:
+        if not self.spend:
             return self
-        return replace(self, alpha=self.alpha / (place * (place + 1)), spend=False)
+        return replace(self, alpha=(self.alpha or ALPHA) / (place * (place + 1)), spend=False)
 
-    @property
-    def are_bounds(self) -> bool:
-        """Whether there is a limit, and every limit is of the value itself."""
-        return self == self.bounds != Limits()
+    def level(self, against: str) -> float:
+        """Return the level of the test of one pair with which alpha holds for runs night after night.
+
+        A run that was good by luck stays the last accepted one while others are red, and each of these
+        is compared with it. Of runs that are all equal, a test at level a then calls more than a red:
+        the share is that of a Markov chain, whose state is the value of the reference. At the level
+        alpha / (1 + 2.1 sqrt(alpha)) it is at most alpha, for alpha from 0.001 to 0.2.
+
+        >>> round(Limits().level("last"), 4), round(Limits(num_metrics=2).level("a run"), 4)
+        (0.034, 0.025)
+        """
+        alpha = self.alpha or ALPHA
+        if against == LAST and not self.sequential:
+            alpha /= 1 + 2.1 * math.sqrt(alpha)
+        return alpha / self.num_metrics
 
     def __str__(self) -> str:
-        drop = f"a drop of more than {self.most:.12g}" if self.most else "any drop"
+        how = " over all runs" if self.spend else ""
+        how += f" over {self.num_metrics} metrics" if self.num_metrics > 1 else ""
         valid = "anytime-valid " if self.sequential else ""
-        spent = " over all runs" if self.spend else ""
-        said = {
-            drop: None if self.most == math.inf else self.most,
-            f"{valid}p < {{:.12g}}{spent}": self.alpha,
-            "a value below {:.12g}": self.min,
-            "a value above {:.12g}": self.max,
-        }
-        return " or ".join(text.format(limit) for text, limit in said.items() if limit is not None)
+        drop = f"a drop of more than {self.budget:.12g}" if self.budget else "any drop"
+        tested = f" with {valid}p < {self.alpha or ALPHA:.12g}{how}" if self.are_tested else ""
+        said = [] if self.are_bounds else [drop + tested]
+        said += [] if self.min is None else [f"a value below {self.min:.12g}"]
+        said += [] if self.max is None else [f"a value above {self.max:.12g}"]
+        return " or ".join(said)
 
-    def passed(self, value: float, drop: float | None, p: float | None) -> list[str]:
-        """Return what passes a limit, in words; `p` is that of queries that got worse."""
+    def passed(self, value: float) -> list[str]:
+        """Return which bounds a value passes, in words."""
         value = round(value, stored_metrics.DIGITS)
         found = []
-        if drop is not None and drop > self.most:
-            found.append(f"it fell by {drop:.4f}")
-        if self.alpha is not None and p is not None and p < self.alpha:
-            valid = "anytime-valid " if self.sequential else ""
-            found.append(f"its queries got worse with {valid}p = {p:.3g}")
         if self.min is not None and value < self.min:
             found.append(f"{value:.4f} is below {self.min:g}")
         if self.max is not None and value > self.max:
@@ -135,16 +156,84 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """What makes a new run of a dataset red, in one metric; see `Warehouse.check`."""
+
+    dataset: str
+    metric: str
+    group: str | None
+    against: str
+    limits: Limits
+    protocol: str
+    auto_resolve: bool = field(default=False, compare=False)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells its verdicts from those of other gates."""
+        return self.metric, self.protocol, str(self.group), self.against, str(self.limits)
+
+    def said(self, text: object) -> str:
+        """Return a sentence about it."""
+        by = "" if self.protocol == protocols.DEFAULT else f" by protocol {self.protocol}"
+        return f"{self.dataset}: gate {self.metric}{by}: {text}"
+
+
+@dataclass(frozen=True)
+class Due:
+    """A gate, and a run that it has to check."""
+
+    gate: Gate
+    run: str
+    run_id: int
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A version of a run as a gate sees it; `turn` is higher for what was loaded later."""
+
+    turn: Any
+    run: str
+    version: int
+    run_id: int
+    is_current: bool
+    group: str | None
+    direction: str | None
+    aggregate: str | None
+    value: float | None
+    evaluation_id: int | None
+    qrels_id: int | None
+    fingerprint: str | None
+    checked_as: str | None
+    is_new: bool
+    was_checked: bool
+    is_up_to_date: bool
+
+    @property
+    def name(self) -> str:
+        """Its name; that of an earlier version says which."""
+        return self.run if self.is_current else f"{self.run} (version {self.version})"
+
+    @property
+    def better(self) -> int:
+        """Return 1 if higher values are better, else -1."""
+        return -1 if self.direction == "lower" else 1
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """One metric of a run beside that of its reference; None where no run was before it.
+    """One metric of a run beside that of its reference; None where there is none.
 
     `run_id`, `reference_id`, `qrels_id` and `fingerprint` are the keys of the two runs, and of what
     the value is of. `against` is the name of the reference; of an earlier version of a run it is
     "NAME (version 1)". `num_versions_left_out` of the run's own have no value by the same formula
-    against the current qrels. `t` and `p` are those of a two-sided paired t-test over the
-    `num_pairs` queries that both have a value of, or p of the sequential test; `p` is None where no
-    test was asked for or nothing differs. `lost_most` has the queries that lost most, with both
-    values. `why` says which limits were passed.
+    against the current qrels.
+
+    `p` is that of a one-sided test that the drop is larger than the limit, over the `num_pairs`
+    queries that both have a value of; None where nothing was tested. `low` and `high` are the ends of
+    the interval of the difference, whose level fits the test: the drop is larger than the limit if
+    the whole interval is. `could_see` is the drop that the test finds in four of five cases.
+    `lost_most` has the queries that lost most, with both values. `why` says which limits were passed,
+    or why the run is unchecked.
     """
 
     metric: str
@@ -158,76 +247,99 @@ class Comparison:
     their_value: float | None
     difference: float | None
     direction: str
-    t: float | None
-    p: float | None
-    num_pairs: int
-    wins: int
-    ties: int
-    losses: int
-    num_left_out: int
-    num_versions_left_out: int
-    lost_most: tuple[tuple[str, float, float], ...]
     verdict: Verdict
     why: str | None
+    p: float | None = None
+    low: float | None = None
+    high: float | None = None
+    could_see: float | None = None
+    num_pairs: int = 0
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    num_left_out: int = 0
+    num_versions_left_out: int = 0
+    lost_most: tuple[tuple[str, float, float], ...] = ()
 
     def __str__(self) -> str:
-        if self.verdict == "first":
-            but = f" but {self.versions_left_out}" if self.num_versions_left_out else ""
-            return f"{self.run} is good: no run was before it{but}"
-        p = "" if self.p is None else f", p {probability(self.p)}"
+        value = "" if self.value is None else f" {self.value:.4f}"
+        if self.verdict == "unchecked":
+            return f"{self.run}{value} is unchecked: {self.why}"
+        if self.against is None:
+            out = "out of bounds" if self.verdict == "worse" else "good"
+            return f"{self.run}{value} is {out}"
+        p = "" if self.p is None else f", p {equal_or_below(self.p)}"
         how = "good beside"
-        if self.verdict == "regressed":
+        if self.verdict == "worse":
             is_worse = self.difference and (self.difference > 0) == (self.direction == "lower")
             how = "worse than" if is_worse else "out of bounds beside"
-        if self.against is None:
-            return f"{self.run} {self.value:.4f} is out of bounds"
-        return f"{self.run} {self.value:.4f} is {how} {self.against} {self.their_value:.4f}{p}"
+        return f"{self.run}{value} is {how} {self.against} {self.their_value:.4f}{p}"
 
-    def as_dict(self, dataset: str, protocol: str, limits: Limits) -> dict[str, Any]:
+    def as_dict(self, gate: Gate) -> dict[str, Any]:
         """Return it as a dict for JSON; `text` is a sentence for people."""
         kept = {key: value for key, value in asdict(self).items() if key not in _NOT_IN_JSON}
-        by = "" if protocol == protocols.DEFAULT else f" by protocol {protocol}"
-        why = f" (not good: {limits})" if self.verdict == "regressed" else ""
+        why = f" (not good: {gate.limits})" if self.verdict == "worse" else ""
         return {
-            "dataset": dataset,
-            "protocol": protocol,
+            "dataset": gate.dataset,
+            "protocol": gate.protocol,
             "reference": self.against,
             "reference_value": self.their_value,
-            "limits": str(limits),
-            "text": f"{dataset}: gate {self.metric}{by}: {self}{why}",
+            "limits": str(gate.limits),
+            "text": gate.said(f"{self}{why}"),
         } | kept
 
     @property
     def versions_left_out(self) -> str:
         """Name the earlier versions that it is not compared with, and why."""
-        versions = counted(self.num_versions_left_out, "earlier version")
-        return f"{versions} of it without a value by the same formula against the current qrels"
+        return _left_out(self.num_versions_left_out)
 
 
 @dataclass(frozen=True)
 class Check:
     """The outcome of comparing a run with another.
 
-    `relation` has the columns `metric, run, against, value, their_value, difference, p, wins, ties,
-    losses, verdict`, and `verdicts` the same as dicts, with more about each.
+    `relation` has the columns `metric, run, against, value, their_value, difference, low, high, p,
+    wins, ties, losses, verdict`, and `verdicts` the same as dicts, with more about each.
     """
 
     relation: duckdb.DuckDBPyRelation
     comparisons: tuple[Comparison, ...]
-    dataset: str
-    run: str
-    limits: Limits
-    protocol: str
+    gates: tuple[Gate, ...]
+    unchecked: str = "warn"
+
+    @property
+    def run(self) -> str:
+        """The run that was checked."""
+        return self.comparisons[0].run
+
+    @property
+    def dataset(self) -> str:
+        """Its dataset."""
+        return self.gates[0].dataset
+
+    @property
+    def limits(self) -> Limits:
+        """What is still good."""
+        return self.gates[0].limits
 
     @property
     def verdicts(self) -> list[dict[str, Any]]:
         """Return the verdict of each metric as a dict for JSON."""
-        return [one.as_dict(self.dataset, self.protocol, self.limits) for one in self.comparisons]
+        pairs = zip(self.comparisons, self.gates, strict=True)
+        return [one.as_dict(gate) for one, gate in pairs]
 
     @property
     def is_good(self) -> bool:
-        """Whether the run is not worse in any metric."""
-        return all(one.verdict != "regressed" for one in self.comparisons)
+        """Whether the run is not worse in any metric, nor unchecked where this fails."""
+        bad = {"worse", "unchecked"} if self.unchecked == "fail" else {"worse"}
+        return not bad.intersection(one.verdict for one in self.comparisons)
+
+
+COLUMNS = {
+    "metric": "varchar", "run": "varchar", "against": "varchar", "value": "double",
+    "their_value": "double", "difference": "double", "low": "double", "high": "double",
+    "p": "double", "wins": "bigint", "ties": "bigint", "losses": "bigint", "verdict": "varchar",
+}  # fmt: skip
 
 
 def check(
@@ -240,6 +352,7 @@ def check(
     limits: Limits,
     group: str | None,
     protocol: str,
+    unchecked: str,
 ) -> Check:
     """Compare a run with an earlier one; the arguments are those of `Warehouse.check`."""
     asked = check_several("metrics", metrics)
@@ -248,104 +361,450 @@ def check(
     dataset = datasets.chosen(con, dataset)
     rules = stored_metrics.stored_rules(con, protocol)
     names = stored_metrics.names(con, [dataset], asked, rules)
-    return check_metrics(con, dataset, names, rules, limits, against, run, group)
-
-
-def check_metrics(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    metrics: Sequence[str],
-    protocol: Protocol,
-    limits: Limits,
-    against: str = BEST,
-    run: str | None = None,
-    group: str | None = None,
-    fired: Collection[int] | None = None,
-) -> Check:
-    """Compare a run, or the newest of the dataset, with the best or last before it, or a named one.
-
-    Runs before it are those that were loaded earlier and its own earlier versions; with `group`, only
-    those of the same system, or with the same value of a tag. Runs of which a gate `fired` are left
-    out; by default those that were not accepted, and else those of these keys. The metrics are
-    canonical names. Raises UsageError for wrong names and missing values.
-    """
-    run = _check_runs(con, dataset, run, against, limits)
-    _check_group(con, dataset, group)
-    fired = gate_results.fired(con) if fired is None else fired
-    if against != run:
-        _check_reference(con, dataset, against, fired)
-    rows = database.keep(
-        con,
-        render(
-            "analyses/regressions",
-            against=against,
-            grouped_by=group,
-            lost=LOST,
-            assessed=requirements.assessed_metrics(metrics),
-            widths=_widths(metrics, protocol) if limits.sequential else None,
-        ),
-        {"dataset": dataset, "run": run, "metrics": list(metrics), "protocol": protocol.name}
-        | ({"fired": sorted(fired)} if against in (BEST, LAST) else {}),
-    )
-    found = database.records(rows)
-    _check_values(con, dataset, protocol, found, limits)
-    made = tuple(_judged(row, limits) for row in found)
+    limits = replace(limits, num_metrics=len(names))
+    gates = [Gate(dataset, name, group, against, limits, protocol) for name in names]
+    due = _checked_run(con, gates[0], run)
+    made = []
+    dues = [Due(gate, *due) for gate in gates]
+    for _, found in judged(con, dues, gate_results.fired(con)):
+        if not isinstance(found, Comparison):
+            raise found
+        made.append(found)
+    rows = [{column: getattr(one, column) for column in COLUMNS} for one in made]
     relation = database.keep(
-        con,
-        "select metric, run, against, value, their_value, difference, judged.p, wins, ties, losses, "
-        f"verdict from {database.RESULT} join (select unnest($metrics::varchar[]) as metric, "
-        "unnest($ps::double[]) as p, unnest($verdicts::varchar[]) as verdict) as judged using (metric) "
-        "order by list_position($metrics::varchar[], metric)",
-        {
-            "metrics": [one.metric for one in made],
-            "ps": [one.p for one in made],
-            "verdicts": [one.verdict for one in made],
-        },
-        name="checked",
+        con, render("analyses/gate_check", columns=COLUMNS), {"rows": rows}, name="checked"
     )
-    return Check(relation, made, dataset, run, limits, protocol.name)
+    return Check(relation, tuple(made), tuple(gates), unchecked)
 
 
-def _widths(metrics: Sequence[str], protocol: Protocol) -> list[float]:
-    """Return how far apart two values of each metric can be. Raises UsageError if that is not known."""
-    widths = []
-    for name in metrics:
-        metric = None if protocol.is_imported else known_metric(name)
-        low, high = (-math.inf, math.inf) if metric is None else catalogue()[metric.name].range
-        if not math.isfinite(high - low):
-            raise UsageError(
-                f"{name}: has no greatest and lowest value, and the sequential test is of metrics that "
-                "have both, as nDCG@10: leave sequential out"
-            )
-        widths.append(high - low)
-    return widths
-
-
-def _check_runs(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    run: str | None,
-    against: str,
-    limits: Limits,
-) -> str:
+def _checked_run(con: duckdb.DuckDBPyConnection, gate: Gate, run: str | None) -> tuple[str, int]:
     """Return the run to check; refuse names that no current run has."""
     rows = con.execute(
-        "select run.name from run join run_version using (run_id) where dataset = $1 and is_current "
-        "order by recency(run.ingested_at, content_hash) desc",
-        [dataset],
+        "select run.name, run_id from run join run_version using (run_id) "
+        "where dataset = $1 and is_current order by recency(run.ingested_at, content_hash) desc",
+        [gate.dataset],
     ).fetchall()
-    known = [str(row[0]) for row in rows]
+    known = {str(name): int(run_id) for name, run_id in rows}
     if not known:
-        raise UsageError(none_yet("run", dataset))
-    checked = known[0] if run is None else run
-    for name, words in ((checked, known), (against, [BEST, LAST, *known])):
-        if name not in words:
-            proposed = words if nearest(name, words) else known
-            raise UsageError(no_such_run(name, dataset, proposed))
-    if checked == against and not limits.are_bounds:
+        raise UsageError(none_yet("run", gate.dataset))
+    checked = next(iter(known)) if run is None else run
+    _check_name(checked, gate.dataset, known)
+    if checked == gate.against and not gate.limits.are_bounds:
         newest = "" if run else ", the newest run"
         raise UsageError(f"{checked}{newest}: cannot be compared with itself; name another run")
-    return checked
+    return checked, known[checked]
+
+
+def _check_name(name: str, dataset: str, known: Collection[str], words: Sequence[str] = ()) -> None:
+    """Refuse the name of a run that a dataset does not have, unless it is one of some words."""
+    every = [*words, *known]
+    if name not in every:
+        raise UsageError(no_such_run(name, dataset, every if nearest(name, every) else known))
+
+
+def judged(
+    con: duckdb.DuckDBPyConnection,
+    dues: Sequence[Due],
+    fired: Mapping[int, Collection[tuple[str, ...]]],
+    accepted: Collection[int] = (),
+    places: Mapping[Due, int] | None = None,
+) -> Iterator[tuple[Due, Comparison | WarehouseError | duckdb.Error]]:
+    """Yield the verdict of each gate on each run, in the given order, or why there is none.
+
+    `fired` has the gates that have made runs red; a red run is the reference of no other. The verdicts
+    that are asked for replace those: they are given one after another, and each counts for the next.
+
+    Which run is the reference depends on the verdicts before, but all pairs of a gate are computed
+    in one statement: first as if no run were red, then, where one was, the pairs that are needed
+    instead. Where several red runs follow each other, the pairs of as many runs after them are
+    computed as well, so that a long row of red runs needs few statements.
+    """
+    lines: dict[Gate, _Line | WarehouseError | duckdb.Error] = {}
+    before = {run_id: set(gates) for run_id, gates in fired.items()}
+    for due in dues:
+        before.get(due.run_id, set()).discard(due.gate.key)
+        if due.gate not in lines:
+            try:
+                lines[due.gate] = _Line(con, due.gate)
+            except (WarehouseError, duckdb.Error) as error:
+                lines[due.gate] = error
+    while True:
+        red = {run_id for run_id, gates in before.items() if gates}
+        found: list[tuple[Due, Comparison | WarehouseError | duckdb.Error]] = []
+        needed = False
+        for one in lines.values():
+            if isinstance(one, _Line):
+                one.streaks.clear()
+        for due in dues:
+            line = lines[due.gate]
+            if not isinstance(line, _Line):
+                found.append((due, line))
+                continue
+            try:
+                verdict = line.verdict(due, red, (places or {}).get(due, 1))
+            except WarehouseError as error:
+                found.append((due, error))
+                continue
+            if verdict is None:
+                needed = True
+                continue
+            if verdict.verdict == "worse" and due.run_id not in accepted:
+                red.add(due.run_id)
+            found.append((due, verdict))
+        if not needed:
+            yield from found
+            return
+        for gate, line in lines.items():
+            try:
+                if isinstance(line, _Line):
+                    line.compute(con)
+            except (WarehouseError, duckdb.Error) as error:
+                lines[gate] = error
+
+
+class _Line:
+    """The versions of a dataset's runs as one gate sees them, in the order of loading."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, gate: Gate) -> None:
+        self.con, self.gate = con, gate
+        _check_group(con, gate.dataset, gate.group)
+        self.by_id = {one.run_id: one for one in seen(con, gate)}
+        self.current = {one.run: one for one in self.by_id.values() if one.is_current}
+        self.groups: dict[str | None, list[LoadedRun]] = defaultdict(list)
+        self.versions: dict[str, list[LoadedRun]] = defaultdict(list)
+        self.places: dict[int, int] = {}
+        for one in self.by_id.values():
+            self.versions[one.run].append(one)
+            if one.is_current:
+                self.places[one.run_id] = len(self.groups[one.group])
+                self.groups[one.group].append(one)
+        if gate.against not in CHOSEN:
+            _check_name(gate.against, gate.dataset, self.current, CHOSEN)
+        self.baselines = (
+            gate_results.baselines(con, gate.dataset) if gate.against == BASELINE else []
+        )
+        self.width = _width(gate) if gate.limits.sequential else None
+        self.tests: dict[tuple[int, int], dict[str, Any]] = {}
+        self.needed: dict[tuple[int, int], None] = {}
+        self.streaks: dict[str | None, int] = {}
+
+    def _candidates(self, run: LoadedRun, red: Collection[int]) -> Iterator[LoadedRun]:
+        """Yield the runs of the group before it, and its own versions, newest first, if not red."""
+        place, group = self.places[run.run_id], self.groups[run.group]
+        own = [one for one in self.versions[run.run] if one.turn < run.turn]
+        while place or own:
+            if own and (not place or own[-1].turn > group[place - 1].turn):
+                one = own.pop()
+            else:
+                place -= 1
+                one = group[place]
+            # what was replaced before it was evaluated cannot be any more
+            if one.run_id not in red and (one.is_current or _is_alike(one, run)):
+                yield one
+
+    def _reference(self, run: LoadedRun, red: Collection[int]) -> LoadedRun | None:
+        """Return what a run is compared with. Raises UsageError if values are missing."""
+        against = self.gate.against
+        if against == LAST:
+            return self._evaluated(next(self._candidates(run, red), None), run)
+        if against == BEST:
+            found = [self._evaluated(one, run) for one in self._candidates(run, red)]
+            return max(found[::-1], key=_goodness, default=None)
+        named = [self.current.get(name) for name in self.baselines or [against]]
+        if against == BASELINE:
+            named = [one for one in named if one is not None and one.group == run.group]
+        other = next(iter(named), None)
+        if other is None or other is run:
+            return other
+        if other.run_id in red:
+            accept = shlex.join(["gates", "accept", other.run, "--why", "…"])
+            raise UsageError(
+                f"{other.run}: a gate fired when it was checked, so nothing is compared with it until "
+                f"it is accepted: {command(accept, self.gate.dataset)}"
+            )
+        return self._evaluated(other, run)
+
+    def _evaluated(self, one: LoadedRun | None, run: LoadedRun) -> LoadedRun | None:
+        """Return a run; refuse one that has no value by the same formula."""
+        if one is None or _is_alike(one, run):
+            return one
+        gate = self.gate
+        rules = stored_metrics.stored_rules(self.con, gate.protocol)
+        evaluate = stored_metrics.evaluate_command(self.con, gate.dataset, [gate.metric], rules)
+        raise MissingValueError(
+            f"{gate.dataset}: no value of {gate.metric} for {one.name}, or none by the same formula, "
+            f"under protocol {gate.protocol} yet: {evaluate}"
+        )
+
+    def verdict(self, due: Due, red: Collection[int], place: int) -> Comparison | None:
+        """Return the verdict on a run; None if its test is needed first, which is then asked for."""
+        run, limits = self.by_id[due.run_id], self.gate.limits.at(place)
+        self._evaluated(run, run)
+        self._check(run)
+        if run.value is None:
+            return self._said(run, None, "unchecked", f"{run.run} has no defined value")
+        why = limits.passed(run.value)
+        other = None if limits.are_bounds else self._reference(run, red)
+        if limits.are_bounds or other is run:
+            return self._said(run, None, "worse" if why else "good", " and ".join(why) or None)
+        found: dict[str, Any] | None = {}
+        if other is not None:
+            found = self.tests.get((run.run_id, other.run_id))
+            if found is None:
+                self._ask(run, other)
+                return None
+        assert found is not None
+        cannot = self._cannot(run, other, found, limits)
+        if cannot is None:
+            found = self._tested(run, found, limits)
+            if found["is_worse"]:
+                valid = "anytime-valid " if limits.sequential else ""
+                p = "" if found["p"] is None else f" with {valid}p {equal_or_below(found['p'])}"
+                why = [f"it fell by {found['drop']:.4f}{p}", *why]
+        else:
+            found = {**found, "p": None}
+        verdict: Verdict = "worse" if why else "good" if cannot is None else "unchecked"
+        self.streaks[run.group] = self.streaks.get(run.group, 0) + 1 if verdict == "worse" else 0
+        return self._said(run, other, verdict, " and ".join(why) or cannot, found)
+
+    def _ask(self, run: LoadedRun, other: LoadedRun) -> None:
+        """Ask for a test of a run; after red runs, for as many more, which may be red as well."""
+        more = self.streaks.pop(run.group, 0) if self.gate.against == LAST else 0
+        place = self.places[run.run_id]
+        for one in self.groups[run.group][place : place + 1 + more]:
+            if _is_alike(one, other):
+                self.needed[one.run_id, other.run_id] = None
+
+    def _check(self, run: LoadedRun) -> None:
+        """Refuse metrics that have no better direction, and tests of what is no mean over queries."""
+        name, limits = self.gate.metric, self.gate.limits
+        metric = known_metric(name)
+        if run.direction == "none" and not limits.are_bounds:
+            raise UsageError(f"{name}: neither higher nor lower is better, so no run is worse")
+        if limits.are_tested and metric is not None and metric.name == "Judged":
+            raise UsageError(
+                f"{name}: says how much is judged, not how good a run is, so it is not tested: give "
+                f"{option('strict')}"
+            )
+        if limits.are_tested:
+            check_tested(name, str(run.aggregate))
+
+    def _cannot(
+        self, run: LoadedRun, other: LoadedRun | None, found: Mapping[str, Any], limits: Limits
+    ) -> str | None:
+        """Return why nothing can be said of a drop, or None."""
+        if other is None:
+            if self.gate.against == BASELINE:
+                return "its group has no baseline yet: warehouse gates baseline RUN"
+            left = self._num_versions_left_out(run)
+            but = f" but {_left_out(left)}" if left else ""
+            return (
+                "every run before it is red"
+                if self.places[run.run_id]
+                else f"no run was before it{but}"
+            )
+        if other.value is None:
+            return f"{other.name} has no defined value"
+        pairs, alone = found["num_pairs"], found["num_left_out"]
+        if pairs < max(1, alone):
+            of = counted(pairs + alone, "query")
+            return f"{other.name} has a value of only {pairs:,} of their {of} in common"
+        if not limits.are_tested:
+            return None
+        level = limits.level(self.gate.against)
+        least = 1 / _most_won(pairs) if limits.sequential else 2.0**-pairs
+        if least < level:
+            return None
+        return (
+            f"cannot be resolved with these queries: no p of {counted(pairs, 'query')} can be below "
+            f"{probability(least)}, and the level is {level:.3g}"
+        )
+
+    def _tested(self, run: LoadedRun, found: dict[str, Any], limits: Limits) -> dict[str, Any]:
+        """Return a test with its verdict, its interval and its p beside a reference that was chosen."""
+        if not limits.are_tested:
+            drop = round(found["drop"], stored_metrics.DIGITS)
+            return found | {"p": None, "is_worse": drop > limits.budget}
+        level, p, stretch = limits.level(self.gate.against), found["p"], 1.0
+        if self.gate.against == BEST and not limits.sequential:
+            others = self.places[run.run_id]
+            others += sum(one.turn < run.turn for one in self.versions[run.run])
+            p, stretch = chosen_p(p, others), stretched(level, others)
+        found = found | {"p": p, "is_worse": p < level}
+        if found["bound"] is not None and found["standard_error"]:
+            error, bound = found["standard_error"], stretch * found["bound"]
+            mean = -run.better * found["mean_drop"]
+            found |= {"low": mean - bound * error, "high": mean + bound * error}
+            found["could_see"] = (bound + found["power_bound"]) * error
+        return found
+
+    def compute(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Compute the tests that are needed, all in one statement."""
+        asked, self.needed = list(self.needed), {}
+        if not asked:
+            return
+        gate, limits = self.gate, self.gate.limits
+        has_interval = limits.are_tested and not limits.sequential
+        sides = [(self.by_id[run_id], self.by_id[other_id]) for run_id, other_id in asked]
+        sql = render(
+            "analyses/regressions",
+            lost=LOST,
+            level=limits.level(gate.against) if has_interval else None,
+            width=self.width,
+        )
+        pairs = [
+            {
+                "pair": n,
+                "evaluation_id": one.evaluation_id,
+                "their_evaluation_id": its.evaluation_id,
+            }
+            for n, (one, its) in enumerate(sides)
+        ]
+        given = {"pairs": pairs, "better": sides[0][0].better, "max_drop": limits.budget}
+        for key in asked:
+            self.tests[key] = {"num_pairs": 0, "num_left_out": 0}
+        for row in database.records(database.keep(con, sql, given)):
+            run, other = sides[row["pair"]]
+            drop = None
+            if run.value is not None and other.value is not None:
+                drop = run.better * (other.value - run.value)
+            self.tests[run.run_id, other.run_id] = row | {"drop": drop}
+
+    def _num_versions_left_out(self, run: LoadedRun) -> int:
+        own = self.versions[run.run]
+        return sum(one.turn < run.turn and not _is_alike(one, run) for one in own)
+
+    def _said(
+        self,
+        run: LoadedRun,
+        other: LoadedRun | None,
+        verdict: Verdict,
+        why: str | None,
+        found: Mapping[str, Any] | None = None,
+    ) -> Comparison:
+        known = {key: (found or {}).get(key) for key in _OF_TEST}
+        lost = (found or {}).get("lost_most") or ()
+        is_chosen = self.gate.against in (LAST, BEST) and not self.gate.limits.are_bounds
+        has_both = other is not None and run.value is not None and other.value is not None
+        return Comparison(
+            metric=self.gate.metric,
+            run=run.run,
+            run_id=run.run_id,
+            reference_id=None if other is None else other.run_id,
+            qrels_id=run.qrels_id or 0,
+            fingerprint=run.checked_as or "",
+            against=None if other is None else other.name,
+            value=run.value,
+            their_value=None if other is None else other.value,
+            difference=run.value - other.value if has_both else None,  # type: ignore[operator,union-attr]
+            direction=run.direction or "none",
+            verdict=verdict,
+            why=why,
+            num_versions_left_out=self._num_versions_left_out(run) if is_chosen else 0,
+            lost_most=tuple((q["query_id"], q["value"], q["their_value"]) for q in lost),
+            **{key: value for key, value in known.items() if value is not None},
+        )
+
+
+_OF_TEST = (
+    "p", "low", "high", "could_see", "num_pairs", "wins", "ties", "losses", "num_left_out",
+)  # fmt: skip
+
+
+class MissingValueError(UsageError):
+    """A run has no value yet."""
+
+
+def _is_alike(one: LoadedRun, other: LoadedRun) -> bool:
+    """Whether a run has a value by the same formula as another."""
+    return one.evaluation_id is not None and one.fingerprint == other.fingerprint
+
+
+def _goodness(run: LoadedRun | None) -> float:
+    if run is None or run.value is None:
+        return -math.inf
+    return round(run.better * run.value, stored_metrics.DIGITS)
+
+
+def seen(con: duckdb.DuckDBPyConnection, gate: Gate) -> list[LoadedRun]:
+    """Return the versions of a dataset's runs as a gate sees them, in the order of loading."""
+    sql = render(
+        "statements/gate_runs",
+        grouped_by=gate.group,
+        assessed=requirements.assessed_metrics([gate.metric]),
+    )
+    names = ("metric", "protocol", "grouped_by", "against", "limits")
+    given = {"dataset": gate.dataset} | dict(zip(names, gate.key, strict=True))
+    return [LoadedRun(*row) for row in con.execute(sql, given).fetchall()]
+
+
+def check_tested(metric: str, aggregate: str) -> None:
+    """Refuse to test a metric that is no mean over queries."""
+    if aggregate != "mean":
+        raise UsageError(
+            f"{metric}: is no mean over the queries ({aggregate.replace('_', ' ')}), so no test says "
+            f"whether a drop is chance: give strict, min or max"
+        )
+
+
+def _width(gate: Gate) -> float:
+    """Return how far apart two values of a metric can be. Raises UsageError if that is not known."""
+    metric = None if protocols.is_imported(gate.protocol) else known_metric(gate.metric)
+    low, high = (-math.inf, math.inf) if metric is None else catalogue()[metric.name].range
+    if not math.isfinite(high - low):
+        raise UsageError(
+            f"{gate.metric}: has no greatest and lowest value, and the sequential test is of metrics "
+            "that have both, as nDCG@10: leave sequential out"
+        )
+    return high - low
+
+
+def _most_won(queries: int) -> float:
+    """Return the most that the bets of `anytime_p` can win with so many queries."""
+    return sum((1 + share / 32) ** queries for share in range(1, 32)) / 31
+
+
+# Places and masses of the normal distribution, which turn an integral over it into a sum.
+_PLACES = [(place / 4, _NORMAL.pdf(place / 4) / 4) for place in range(-36, 37)]
+
+
+def chosen_p(p: float, number: int) -> float:
+    """Return the one-sided p of a run beside the best of `number` others, from that of the pair.
+
+    It is Dunnett's for one run beside many, by the normal distribution: the chance that the best of
+    `number` runs that are all equal to it is as far above it.
+
+    >>> round(chosen_p(0.05, 1), 12), round(chosen_p(0.05, 2), 3)
+    (0.05, 0.088)
+    """
+    z = -_NORMAL.inv_cdf(min(max(p, 1e-300), 1 - 1e-16))
+    total = 0.0
+    for place, mass in _PLACES:
+        above = math.erfc(z + place / math.sqrt(2)) / 2
+        total -= mass * (math.expm1(number * math.log1p(-above)) if above < 1 else -1.0)
+    return total
+
+
+@cache
+def stretched(level: float, number: int) -> float:
+    """Return how many times as long the interval beside the best of `number` runs is as of one pair.
+
+    >>> stretched(0.05, 1)
+    1.0
+    """
+    low, high = 0.0, 10.0
+    if number == 1:
+        return 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        is_above = chosen_p(_NORMAL.cdf(-middle), number) > level
+        low, high = (middle, high) if is_above else (low, middle)
+    return -high / _NORMAL.inv_cdf(level)
+
+
+def _left_out(number: int) -> str:
+    versions = counted(number, "earlier version")
+    return f"{versions} of it without a value by the same formula against the current qrels"
 
 
 def _check_group(con: duckdb.DuckDBPyConnection, dataset: str, group: str | None) -> None:
@@ -361,102 +820,3 @@ def _check_group(con: duckdb.DuckDBPyConnection, dataset: str, group: str | None
         hint = nearest(str(group), [SYSTEM, *known])
         hint = hint or f"; there are {listing([SYSTEM, *known])}"
         raise UsageError(f"group: {group}: no run of {dataset} has a tag of that name{hint}")
-
-
-def _check_reference(
-    con: duckdb.DuckDBPyConnection, dataset: str, against: str, fired: Collection[int]
-) -> None:
-    """Refuse a named reference of which a gate fired itself."""
-    if against in (BEST, LAST):
-        return
-    rows = con.execute(
-        "select run_id from run_version where dataset = $1 and run = $2 and is_current",
-        [dataset, against],
-    ).fetchall()
-    if any(run_id in fired for (run_id,) in rows):
-        accept = command(shlex.join(["gates", "accept", against, "--why", "…"]), dataset)
-        raise UsageError(
-            f"{against}: a gate fired when it was checked, so nothing is compared with it until it is "
-            f"accepted: {accept}"
-        )
-
-
-def _check_values(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    protocol: Protocol,
-    rows: Sequence[dict[str, Any]],
-    limits: Limits,
-) -> None:
-    """Refuse values that are missing, of two formulas, undefined, or without a better direction."""
-    runs = dict.fromkeys(
-        name
-        for row in rows
-        for name in [*([row["run"]] if row["is_missing"] else []), *row["without_value"]]
-    )
-    if runs:
-        absent = [row["metric"] for row in rows if row["is_missing"] or row["without_value"]]
-        evaluate = stored_metrics.evaluate_command(con, dataset, absent, protocol)
-        raise UsageError(
-            f"{dataset}: no value of {', '.join(absent)} for {listing(runs, 4)}, or none by the same "
-            f"formula, under protocol {protocol.name} yet: {evaluate}"
-        )
-    for row in rows:
-        metric = known_metric(row["metric"])
-        if limits.alpha is not None and metric is not None and metric.name == "Judged":
-            raise UsageError(
-                f"{row['metric']}: says how much is judged, not how good a run is, so it is not "
-                "tested: leave alpha out"
-            )
-        if row["direction"] == "none" and not limits.are_bounds:
-            raise UsageError(
-                f"{row['metric']}: neither higher nor lower is better, so no run is worse"
-            )
-        sides = [(row["run"], row["value"])]
-        sides += (
-            []
-            if row["against"] is None or limits.are_bounds
-            else [(row["against"], row["their_value"])]
-        )
-        for run, value in sides:
-            if value is None:
-                raise UsageError(f"{row['metric']}: undefined for {run}, so nothing to compare")
-
-
-def _judged(row: dict[str, Any], limits: Limits) -> Comparison:
-    kept = {key: value for key, value in row.items() if key in Comparison.__dataclass_fields__}
-    lost = tuple((q["query_id"], q["value"], q["their_value"]) for q in row["lost_most"])
-    drop = p = worse_p = None
-    is_resolved = True
-    if row["against"] is not None and not limits.are_bounds:
-        sign = -1 if row["direction"] == "lower" else 1
-        drop = round(-sign * row["difference"], stored_metrics.DIGITS)
-        if limits.alpha is not None:
-            if row["num_pairs"] < 2:
-                raise UsageError(
-                    f"{row['metric']}: a test needs two queries that both runs have a value of; "
-                    f"{row['run']} and {row['against']} have {row['num_pairs']}"
-                )
-            p = row["anytime_p"] if limits.sequential else row["p"]
-            is_worse = limits.sequential or sign * row["mean_difference"] < 0
-            worse_p = p if is_worse else None
-            is_resolved = limits.sequential or not is_worse or row["least_p"] < limits.alpha
-    passed = limits.passed(row["value"], drop, worse_p if is_resolved else None)
-    if not passed and not is_resolved:
-        raise UsageError(
-            f"{row['metric']}: whether {row['run']} is worse than {row['against']} cannot be resolved "
-            f"with these queries: of the {counted(row['num_pairs'], 'query')} that both have values of, "
-            f"{row['wins'] + row['losses']:,} differ, so no p can be below "
-            f"{probability(row['least_p'])}, and alpha is {limits.alpha:g}; leave alpha out, or give a "
-            "larger one"
-        )
-    verdict: Verdict = "first" if row["against"] is None else "good"
-    return Comparison(
-        **kept
-        | {
-            "lost_most": lost,
-            "p": p,
-            "verdict": "regressed" if passed else verdict,
-            "why": " and ".join(passed) or None,
-        }
-    )

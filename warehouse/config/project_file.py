@@ -98,7 +98,7 @@ class Gate(_Table, frozen=True, kw_only=True):
     dataset: str
     metric: Texts
     group: Text = "system"
-    against: str = "best"
+    against: str = "last"
     max_drop: (
         Annotated[
             float,
@@ -107,11 +107,14 @@ class Gate(_Table, frozen=True, kw_only=True):
         | None
     ) = None
     alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    strict: bool = False
     sequential: bool = False
     spend: bool = False
     min: float | None = None
     max: float | None = None
     protocol: str = ""
+    auto_resolve: bool = False
+    max_age: str | int | float | None = None
 
 
 class Protocol(_Table, frozen=True, kw_only=True):
@@ -166,6 +169,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
     lake: Text | None = None
     report: Text | None = None
     on_fire: Text | None = None
+    unchecked: Literal["fail", "warn", "pass"] | None = None
     aliases: dict[str, Text] = {}
     evaluate: Evaluate = Evaluate()
     datasets: dict[str, Dataset] = {}
@@ -176,7 +180,7 @@ class ProjectFile(_Table, frozen=True, kw_only=True):
 
 
 _ABOVE = dict.fromkeys(
-    ("database", "settle", "publish", "lake", "report", "on_fire"),
+    ("database", "settle", "publish", "lake", "report", "on_fire", "unchecked"),
     "the lines above the first table",
 )
 _EVALUATE = dict.fromkeys(Evaluate.__struct_fields__, "[evaluate]")

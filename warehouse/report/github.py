@@ -22,19 +22,20 @@ _COLUMNS = (
     "p",
     "verdict",
 )
+_LEVELS = {"worse": "error", "unchecked": "warning"}
 _LOST = ("dataset", "metric", "run", "query", "value", "before")
 Verdict = Mapping[str, Any]
 
 
 def annotation_lines(verdicts: Sequence[Verdict]) -> str:
-    """Return a line for each verdict: an error if the run is red, else a notice.
+    """Return a line for each verdict: an error if a run is red, a warning if unchecked, else a notice.
 
-    >>> print(annotation_lines([{"verdict": "regressed", "text": "tiny: gate RR: 100% worse"}]), end="")
+    >>> print(annotation_lines([{"verdict": "worse", "text": "tiny: gate RR: 100% worse"}]), end="")
     ::error title=warehouse check::tiny: gate RR: 100%25 worse
     """
     lines = []
     for one in verdicts:
-        level = "error" if one["verdict"] == "regressed" else "notice"
+        level = _LEVELS.get(one["verdict"], "notice")
         text = re.sub("[%\r\n]", lambda found: f"%{ord(found[0]):02X}", visible(str(one["text"])))
         lines.append(f"::{level} title=warehouse check::{text}\n")
     return "".join(lines)
@@ -42,7 +43,7 @@ def annotation_lines(verdicts: Sequence[Verdict]) -> str:
 
 def summary(verdicts: Sequence[Verdict]) -> str:
     """Return the verdicts in Markdown: a table, and the queries that lost most in red runs."""
-    red = [one for one in verdicts if one["verdict"] == "regressed"]
+    red = [one for one in verdicts if one["verdict"] == "worse"]
     runs = {(one["dataset"], one["run"]) for one in red}
     parts = [f"### Gates: {counted(len(runs), 'run') if runs else 'no run'} red\n"]
     if verdicts:
@@ -64,7 +65,9 @@ def _are_numbers(columns: Sequence[str]) -> list[bool]:
 
 
 def _row(one: Verdict) -> tuple[object, ...]:
-    mark = {"regressed": "🔴 red", "accepted": "⚪ accepted"}.get(one["verdict"], "🟢 good")
+    mark = {"worse": "🔴 red", "accepted": "⚪ accepted", "unchecked": "🟡 unchecked"}.get(
+        one["verdict"], "🟢 good"
+    )
     why = one.get("why")
     return (
         one["dataset"], one["metric"], one["run"], one.get("value"), one.get("reference"),

@@ -414,8 +414,8 @@ def check(found: Check) -> Result:
     def notes(places: int) -> list[str]:
         told: list[str] = []
         for one in found.comparisons:
-            if one.against is None:
-                told.append(f"{one.metric}: no run of {found.dataset} was before {one.run}")
+            if one.verdict == "unchecked":
+                told.append(f"{one.metric}: {one}")
             if one.num_versions_left_out:
                 told.append(f"{one.metric}: not compared with {one.versions_left_out}")
             if one.num_left_out:
@@ -428,8 +428,11 @@ def check(found: Check) -> Result:
                 for query, value, theirs in one.lost_most
             ]
         if not found.is_good:
-            worse = [one.metric for one in found.comparisons if one.verdict == "regressed"]
-            told.append(f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})")
+            worse = [one.metric for one in found.comparisons if one.verdict == "worse"]
+            if worse:
+                told.append(
+                    f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})"
+                )
         return told
 
     return Result(
@@ -443,7 +446,7 @@ def check(found: Check) -> Result:
 
 def gate_check(found: GateCheck) -> Result:
     """Return the verdicts of the gates of the project's file; the notes are those of red runs."""
-    notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "regressed"]
+    notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "worse"]
     if not found.verdicts:
         notes.append("no run is new, and none is red")
     return Result(found.relation, notes, titles=_GATES, spare=_GATES_SPARE, details=found)
@@ -451,19 +454,33 @@ def gate_check(found: GateCheck) -> Result:
 
 def gates(found: duckdb.DuckDBPyRelation, *, red: bool) -> Result:
     """Return the stored verdicts of gates."""
-    nothing = "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
-    return listed(found, nothing, _GATES, _GATES_SPARE)
+    return _verdicts(
+        found, "no run is red" if red else "no verdicts yet: warehouse sync, with [[gates]]"
+    )
+
+
+def gate_log(found: duckdb.DuckDBPyRelation, run: str) -> Result:
+    """Return all verdicts of gates on a run."""
+    return _verdicts(found, f"no gate has checked {run} yet")
+
+
+def _verdicts(found: duckdb.DuckDBPyRelation, nothing: str) -> Result:
+    notes = [] if found.limit(1).fetchall() else [nothing]
+    days = {"since": lambda at: "" if at is None else f"{at:%Y-%m-%d}"}
+    return Result(found, notes, titles=_GATES, spare=_GATES_SPARE, shown=days)
 
 
 # On a narrow screen, what was found and why goes last.
 _GATES_SPARE = (
-    "accepted_why", "accepted_at", "against", "grouped_by", "limits", "protocol", "checked_at",
-    "difference", "p", "reference_version", "version",
+    "limits", "grouped_by", "against", "protocol", "reference_version", "version", "checked_at",
+    "is_red", "dataset", "accepted_at", "could_see", "p", "reference_value", "value", "accepted_why",
+    "accepted_by", "why",
 )  # fmt: skip
 _GATES = {
     "reference_version": "its version", "reference_value": "its value", "is_red": "red",
-    "checked_at": "checked", "accepted_at": "accepted", "accepted_why": "accepted why",
-    "grouped_by": "group", "limits": "not good",
+    "checked_at": "checked", "accepted_by": "accepted by", "could_see": "could see",
+    "accepted_at": "accepted", "accepted_why": "accepted why", "grouped_by": "group",
+    "limits": "not good", "difference": "change",
 }  # fmt: skip
 
 

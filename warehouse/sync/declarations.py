@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from warehouse.analyze.regressions import BEST, LAST, Limits
+from warehouse.analyze.regressions import BASELINE, CHOSEN, Gate, Limits, check_tested
 from warehouse.config import project, project_file
 from warehouse.config.key_paths import KeyPath, place
 from warehouse.config.settings import DEFAULT_METRICS
@@ -85,18 +85,6 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Gate:
-    """What makes a new run of a dataset red, in one metric; see `Warehouse.check`."""
-
-    dataset: str
-    metric: str
-    group: str
-    against: str
-    limits: Limits
-    protocol: str
-
-
-@dataclass(frozen=True)
 class Declarations:
     """Everything that a project's file declares; paths are absolute, patterns relative to `folder`."""
 
@@ -109,6 +97,8 @@ class Declarations:
     lake: str | None = None
     report: Path | None = None
     on_fire: str | None = None
+    unchecked: Literal["fail", "warn", "pass"] | None = None
+    max_ages: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def watched(self) -> list[Path]:
@@ -170,11 +160,13 @@ def read_declarations() -> Declarations:
             (),
         ),
         on_fire=said.on_fire,
+        unchecked=said.unchecked,
+        max_ages=_max_ages(said.gates),
     )
 
 
-def duration(given: str | float) -> float:
-    """Read a time in seconds, up to a day. Raises UsageError.
+def duration(given: str | float, longest: int = _LONGEST) -> float:
+    """Read a time in seconds, up to a day unless said otherwise. Raises UsageError.
 
     >>> duration("500ms"), duration(3)
     (0.5, 3.0)
@@ -187,8 +179,10 @@ def duration(given: str | float) -> float:
         seconds = float(found[1]) * _UNITS[found[2]]
     else:
         seconds = given
-    if not 0 <= seconds <= _LONGEST:
-        raise UsageError(f"{given}: seconds are 0 or more, up to a day (86400)")
+    if not 0 <= seconds <= longest:
+        days = longest // _LONGEST
+        upto = "a day" if days == 1 else f"{days} days"
+        raise UsageError(f"{given}: seconds are 0 or more, up to {upto} ({longest})")
     return float(seconds)
 
 
@@ -368,26 +362,44 @@ def _gates(
         if protocol not in evaluated and not protocols.is_imported(protocol):
             hint = nearest(protocol, evaluated) or f"; it is by {listing(evaluated)}"
             raise UsageError(f"{given.dataset} is not evaluated by {protocol}{hint}")
+    imported = protocols.is_imported(protocol)
+    with _at(*here, "metric"):
+        texts = _several(given.metric)
+        # imported metrics are called what the other program called them
+        metrics = (
+            [] if imported else notation.parse(*texts, defaults=protocols.get(protocol).defaults())
+        )
+        names = [str(name) for name in (notation.split(texts) if imported else metrics)]
     with _at(*here):
         limits = Limits(
-            given.max_drop, given.alpha, given.min, given.max, sequential=given.sequential,
-            spend=given.spend,
+            given.max_drop, given.alpha, given.min, given.max, strict=given.strict,
+            sequential=given.sequential, spend=given.spend, num_metrics=len(dict.fromkeys(names)),
         )  # fmt: skip
-        if limits.spend and given.against in (BEST, LAST):
+        if limits.sequential and given.against in CHOSEN and given.against != BASELINE:
             raise UsageError(
-                f'spend: needs one reference for all runs, but against = "{given.against}" chooses it '
-                "by the values of the same queries: name a run"
+                f'sequential: needs one reference for all looks, but against = "{given.against}" '
+                'chooses it by the values of the same queries: name a run, or "baseline"'
             )
     with _at(*here, "metric"):
-        if protocols.is_imported(protocol):
-            # metrics are called what the other program called them
-            for name in notation.split(_several(given.metric)):
-                yield Gate(given.dataset, str(name), given.group, given.against, limits, protocol)
-            return
-        defaults = protocols.get(protocol).defaults()
-        for metric in notation.parse(*_several(given.metric), defaults=defaults):
+        for metric in metrics:
             if metric.direction == "none" and not limits.are_bounds:
                 raise UsageError(
                     f"neither a higher nor a lower {metric} is better, so its gate has only min or max"
                 )
-            yield Gate(given.dataset, str(metric), given.group, given.against, limits, protocol)
+            if limits.are_tested:
+                check_tested(str(metric), metric.aggregate)
+    for name in names:
+        yield Gate(
+            given.dataset, name, given.group, given.against, limits, protocol, given.auto_resolve
+        )
+
+
+def _max_ages(given: Iterable[project_file.Gate]) -> dict[str, float]:
+    """Return in how many seconds each dataset has to get a run: the least of its gates."""
+    found: dict[str, float] = {}
+    for number, gate in enumerate(given, 1):
+        if gate.max_age is not None:
+            with _at("gates", number, "max_age"):
+                age = duration(gate.max_age, 366 * _LONGEST)
+            found[gate.dataset] = min(age, found.get(gate.dataset, age))
+    return found

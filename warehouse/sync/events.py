@@ -29,7 +29,9 @@ Status = Literal[
     "waiting",
     "computed",
     "passed",
-    "regressed",
+    "worse",
+    "unchecked",
+    "late",
     "published",
     "pushed",
     "red",
@@ -45,7 +47,8 @@ class Event:
     run with this content was forgotten: not loaded), renamed (a file has the content of one that is
     gone), missing (a file is gone, and its run kept), removed (a file is gone, and its run
     forgotten), due (in a dry run: it would be read, computed or forgotten), waiting (still being
-    written), computed, passed or regressed (gates), red (runs that nobody has accepted although a
+    written), computed, passed, worse or unchecked (gates), late (no run
+    was loaded within max_age), red (runs that nobody has accepted although a
     gate fired, in this sync or an earlier one), published, pushed (into the lake) or failed.
     """
 
@@ -125,12 +128,15 @@ def taken(done: Taken, file: str) -> Event:
     )
 
 
-def checked(verdict: Verdict) -> Event:
-    """Return the event of a gate's verdict on a run."""
+def checked(verdict: Verdict, unchecked: str) -> Event:
+    """Return the event of a gate's verdict on a run; `unchecked` says whether it may be that."""
     found = verdict.as_dict()
     text, dataset = str(found.pop("text")), str(found["dataset"])
     if verdict.is_red:
-        return Event("regressed", text, dataset, details=found, exit_code=1)
+        return Event("worse", text, dataset, details=found, exit_code=1)
+    if found["verdict"] == "unchecked":
+        code = 1 if unchecked == "fail" else 0
+        return Event("unchecked", text, dataset, details=found, exit_code=code)
     return Event("passed", text, dataset, details=found)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import hashlib
 import json
 import os
 import signal
@@ -10,7 +12,6 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,66 +19,54 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.analyze import gate_results, regressions
-from warehouse.analyze.regressions import Comparison, Limits
+from warehouse.analyze.regressions import Comparison, Due, Gate
 from warehouse.config import project
 from warehouse.config.settings import VERSION
-from warehouse.errors import UsageError, WarehouseError, no_such_run, none_yet
-from warehouse.evaluate import requirements
-from warehouse.metrics import protocols
+from warehouse.errors import UsageError, WarehouseError, counted, listing, no_such_run, none_yet
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.clock import Clock
 from warehouse.store.file import WarehouseFile
-from warehouse.sync.declarations import Declarations, Gate, read_declarations
+from warehouse.sync.declarations import Declarations, read_declarations
 
 # Seconds that the command of `on_fire` can take.
 _LONGEST = 60.0
+# The most lines of its text, but for the one that says how many more there are.
+_LINES = 10
 # What is asked of gates: runs that no gate has checked, the newest of each group, or one run.
 Which = Literal["new", "newest"]
-
-
-@dataclass(frozen=True)
-class Due:
-    """A gate, and a run that it has to check."""
-
-    gate: Gate
-    run: str
-    run_id: int
+# The columns that tell the verdicts of one gate from those of others, as `Gate.key` has them.
+KEY = ("metric", "protocol", "grouped_by", "against", "limits")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a gate on a run; `one` is None for the run that others are compared with."""
+    """The verdict of a gate on a run."""
 
     due: Due
-    one: Comparison | None
+    one: Comparison
     is_accepted: bool = False
 
     @property
     def is_red(self) -> bool:
-        """Whether the gate fired, and nobody has accepted the run."""
-        return self.one is not None and self.one.verdict == "regressed" and not self.is_accepted
+        """Whether the run is worse, and nobody has accepted it."""
+        return self.one.verdict == "worse" and not self.is_accepted
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as a dict for JSON; `text` is a sentence for people."""
         gate = self.due.gate
-        asked = {"grouped_by": gate.group, "against": gate.against}
-        if self.one is not None:
-            found = self.one.as_dict(gate.dataset, gate.protocol, gate.limits) | asked
-            if found["verdict"] == "regressed" and self.is_accepted:
-                found |= {"verdict": "accepted", "text": f"{found['text']}, and accepted"}
-            return found
-        by = "" if gate.protocol == protocols.DEFAULT else f" by protocol {gate.protocol}"
-        itself = f"{gate.against} is good: it is the run that others are compared with"
-        return asked | {
-            "dataset": gate.dataset,
-            "protocol": gate.protocol,
-            "metric": gate.metric,
-            "run": self.due.run,
-            "reference": None,
-            "verdict": "first",
-            "text": f"{gate.dataset}: gate {gate.metric}{by}: {itself}",
-        }
+        found = self.one.as_dict(gate) | {"grouped_by": gate.group, "against": gate.against}
+        if self.one.verdict != "good" and self.is_accepted:
+            found |= {"verdict": "accepted", "text": f"{found['text']}, and accepted"}
+        return found
+
+
+def without_history(verdict: Verdict) -> Verdict:
+    """Return a verdict of the sync that made the database, which may be there in place of a lost one."""
+    if verdict.one.verdict != "unchecked" or verdict.one.reference_id is not None:
+        return verdict
+    why = f"{verdict.one.why}, as the database was made new in this sync"
+    return replace(verdict, one=replace(verdict.one, why=why))
 
 
 def find(
@@ -85,34 +74,22 @@ def find(
 ) -> list[Due]:
     """Return what gates have to check, in the order in which the runs were loaded.
 
-    "new" are runs that no sync has checked yet, and the newest run of each group if its values are
-    others than those that were checked: its judgments or its formula have changed.
+    "new" are runs that no sync has checked yet, and those whose last verdict is not of the present
+    state: their judgments, their formula or the limits have changed. "newest" is that of each group.
     """
-    found: list[tuple[int, Due]] = []
+    found: list[tuple[Any, Due]] = []
     for gate in gates:
-        rows = con.execute(
-            render(
-                "statements/gate_runs",
-                grouped_by=gate.group,
-                assessed=requirements.assessed_metrics([gate.metric]),
-            ),
-            {
-                "dataset": gate.dataset,
-                "metric": gate.metric,
-                "protocol": gate.protocol,
-                "against": gate.against,
-                "limits": str(gate.limits),
-            },
-        ).fetchall()
-        for turn, name, run_id, is_new, is_newest, was_checked, is_up_to_date in rows:
+        runs = [one for one in regressions.seen(con, gate) if one.is_current]
+        newest = {one.group: one.run_id for one in runs}
+        for one in runs:
             if run is not None:
-                is_due = name == run
+                is_due = one.run == run
             elif which == "newest":
-                is_due = is_newest
+                is_due = newest[one.group] == one.run_id
             else:
-                is_due = (is_new or (is_newest and was_checked)) and not is_up_to_date
+                is_due = (one.is_new or one.was_checked) and not one.is_up_to_date
             if is_due:
-                found.append((turn, Due(gate, name, run_id)))
+                found.append((one.turn, Due(gate, one.run, one.run_id)))
     return [due for _, due in sorted(found, key=lambda item: item[0])]
 
 
@@ -121,74 +98,40 @@ def check(
 ) -> Iterator[tuple[Due, Verdict | WarehouseError | duckdb.Error]]:
     """Yield the verdict of each gate on each run, or why there is none.
 
-    The runs come in the order of loading; one of which a gate fires is no reference of later ones.
+    The runs come in the order of loading; one that is red is no reference of later ones.
     """
-    accepted, fired = gate_results.accepted(con), set(gate_results.fired(con))
-    places = _places(con, asked)
-
-    def kind(due: Due) -> tuple[int, Gate, int]:
-        return due.run_id, replace(due.gate, metric=""), places.get(due, 1)
-
-    for (_, _, place), alike in groupby(asked, key=kind):
-        for due, found in _check_alike(con, list(alike), fired, place):
-            if not isinstance(found, Comparison | None):
-                yield due, found
-                continue
-            verdict = Verdict(due, found, due.run_id in accepted)
-            if verdict.is_red:
-                fired.add(due.run_id)
-            yield due, verdict
+    accepted = gate_results.accepted(con)
+    for due, found in regressions.judged(
+        con, asked, gate_results.fired(con), accepted, _places(con, asked)
+    ):
+        if isinstance(found, Comparison):
+            yield due, Verdict(due, found, due.run_id in accepted)
+        else:
+            yield due, found
 
 
 def _places(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, int]:
     """Return, of gates that spend alpha, which place a run has among those that the gate has checked.
 
-    A run keeps its place when it is checked again; new ones follow in the order in which they come.
+    A run keeps its place when it is checked again, and so does its content when it was forgotten;
+    new content follows in the order in which it comes, whatever the limits are.
     """
     places: dict[Due, int] = {}
-    checked: dict[Gate, list[int]] = {}
+    taken: dict[tuple[str, ...], list[str]] = {}
+    hashes: dict[int, str] = {}
     for due in asked:
         gate = due.gate
         if not gate.limits.spend or due.run == gate.against:
             continue
-        if gate not in checked:
-            rows = con.execute(
-                render("statements/gate_places"),
-                {
-                    "dataset": gate.dataset,
-                    "metric": gate.metric,
-                    "protocol": gate.protocol,
-                    "grouped_by": gate.group,
-                    "against": gate.against,
-                    "limits": str(gate.limits),
-                },
-            ).fetchall()
-            checked[gate] = [int(run_id) for (run_id,) in rows]
-        if due.run_id not in checked[gate]:
-            checked[gate].append(due.run_id)
-        places[due] = checked[gate].index(due.run_id) + 1
+        if not hashes:
+            hashes = dict(con.execute("select run_id, content_hash from run").fetchall())
+        key = gate.dataset, *gate.key[:-1]
+        if key not in taken:
+            taken[key] = gate_results.places(con, *key)
+        if hashes[due.run_id] not in taken[key]:
+            taken[key].append(hashes[due.run_id])
+        places[due] = taken[key].index(hashes[due.run_id]) + 1
     return places
-
-
-def _check_alike(
-    con: duckdb.DuckDBPyConnection, asked: Sequence[Due], fired: Collection[int], place: int
-) -> list[tuple[Due, Comparison | WarehouseError | duckdb.Error | None]]:
-    """Check a run by gates that differ only in their metrics, together if that is possible."""
-    gate, run = asked[0].gate, asked[0].run
-    is_itself = run == gate.against
-    if is_itself and gate.limits.bounds == Limits():
-        return [(due, None) for due in asked]
-    try:
-        found = regressions.check_metrics(
-            con, gate.dataset, [due.gate.metric for due in asked], protocols.of_values(gate.protocol),
-            gate.limits.bounds if is_itself else gate.limits.at(place), gate.against, run, gate.group,
-            fired,
-        )  # fmt: skip
-    except (WarehouseError, duckdb.Error) as error:
-        if len(asked) == 1:
-            return [(asked[0], error)]
-        return [one for due in asked for one in _check_alike(con, [due], fired, place)]
-    return list(zip(asked, found.comparisons, strict=True))
 
 
 def keep(
@@ -203,12 +146,31 @@ def keep(
     keys. Returns what was stored.
     """
     still = set(find(con, gates, "new"))
-    new = [verdict for verdict in verdicts if verdict.due in still and verdict.one is not None]
-    rows = [_row(verdict) for verdict in new]
-    if rows:
+    new = [verdict for verdict in verdicts if verdict.due in still]
+    if new:
         con.execute(
             render("statements/gate_results"),
-            {"rows": rows, "now": Clock(con).now(), "version": VERSION},
+            {
+                "rows": [_row(verdict) for verdict in new],
+                "now": Clock(con).now(),
+                "version": VERSION,
+            },
+        )
+    for gate in gates:
+        _resolve(con, gate, [one for one in new if one.due.gate == gate])
+    for due, place in _places(con, [verdict.due for verdict in new]).items():
+        alpha = due.gate.limits.at(place).alpha
+        given = dict(zip(KEY[:-1], due.gate.key, strict=False))
+        con.execute(
+            render("statements/gate_places"),
+            given
+            | {
+                "run": due.run_id,
+                "place": place,
+                "alpha": alpha,
+                "now": Clock(con).now(),
+                "version": VERSION,
+            },
         )
     held = {verdict.due.run_id for verdict in verdicts} - set(failed)
     con.execute(
@@ -219,18 +181,133 @@ def keep(
     return new
 
 
+def _resolve(con: duckdb.DuckDBPyConnection, gate: Gate, new: Sequence[Verdict]) -> None:
+    """End the red verdicts of a gate with `auto_resolve` on runs before a good one of their group."""
+    good = [one for one in new if one.one.verdict == "good"]
+    if not gate.auto_resolve or not good:
+        return
+    red = [run_id for run_id, gates in gate_results.fired(con).items() if gate.key in gates]
+    runs = {one.run_id: one for one in regressions.seen(con, gate)}
+    for one in good:
+        this = runs[one.due.run_id]
+        before = [one for one in runs.values() if one.group == this.group and one.turn < this.turn]
+        ended = [one.run_id for one in before if one.run_id in red]
+        if ended:
+            key = dict(zip(KEY, gate.key, strict=True))
+            gate_results.end(
+                con, ended, key, "resolved", f"{this.run} is good, which came after it"
+            )
+            red = [run_id for run_id in red if run_id not in ended]
+
+
+def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
+    """End the verdicts of gates that the project's file has no longer; return sentences about them.
+
+    If it has a gate on the same metric, its limits have changed: all runs are checked again by it.
+    """
+    with file.read() as con:
+        rows = con.execute(
+            "select dataset, metric, protocol, grouped_by, against, limits, list(run_id) "
+            "from gate_versions where is_current group by all order by all"
+        ).fetchall()
+    there = {(gate.dataset, *gate.key) for gate in asked.gates}
+    gone = [row for row in rows if row[0] in asked.datasets and tuple(row[:-1]) not in there]
+    if not gone:
+        return []
+    told = []
+    with file.transaction() as con:
+        for dataset, *gate, run_ids in gone:
+            new = [
+                one for one in asked.gates if (one.dataset, *one.key[:3]) == (dataset, *gate[:3])
+            ]
+            now = ", ".join(f"{one.limits}, against {one.against}" for one in new)
+            why = f"its gate was: {gate[4]}, against {gate[3]}; " + (
+                f"it is now: {now}" if new else "it is no longer in warehouse.toml"
+            )
+            gate_results.end(con, run_ids, dict(zip(KEY, gate, strict=True)), "ended", why)
+            runs = counted(len(run_ids), "run")
+            told.append(
+                f"{dataset}: gate {gate[0]}: {why}: "
+                + (f"{runs} checked again" if new else f"its verdicts on {runs} end")
+            )
+    return told
+
+
+def late(
+    con: duckdb.DuckDBPyConnection, asked: Declarations, now: dt.datetime
+) -> list[tuple[str, str]]:
+    """Return the datasets that have got no run within `max_age`, each with a sentence about it."""
+    found = []
+    for dataset, age in asked.max_ages.items():
+        ((last,),) = con.execute(
+            "select max(ingested_at) from run join dataset using (dataset_id) where dataset.name = $1",
+            [dataset],
+        ).fetchall()
+        if last is None or (now - last).total_seconds() > age:
+            since = "yet" if last is None else f"since {last.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC"
+            found.append(
+                (dataset, f"{dataset}: late: no new run {since}, and max_age is {age / 3600:g}h")
+            )
+    return found
+
+
+def alert(file: WarehouseFile, asked: Declarations, others: Sequence[Mapping[str, Any]]) -> None:
+    """Give `on_fire` all that is wrong now, unless that is what it was given last.
+
+    These are the red runs and `others`: what failed, what is late. Raises UsageError if the command
+    fails, which is then called again the next time.
+    """
+    if asked.on_fire is None:
+        return
+    with file.read() as con:
+        wrong = [*gate_results.standing(con), *others]
+        last = con.execute("select told from gate_alert order by told_at desc limit 1").fetchall()
+    keys = sorted(str([one.get(name) for name in ("dataset", "run", "version", *KEY)]) if "run" in one
+                  else str(one["text"]) for one in wrong)  # fmt: skip
+    told = hashlib.sha256("\n".join(keys).encode()).hexdigest() if keys else ""
+    if told == (str(last[0][0]) if last else ""):
+        return
+    if wrong:
+        tell(asked.on_fire, wrong, asked.folder)
+    with file.transaction() as con:
+        con.execute(
+            "insert into gate_alert by name select $1 as told, $2 as told_at, $3 as program_version",
+            [told, Clock(con).now(), VERSION],
+        )
+
+
 def _row(verdict: Verdict) -> dict[str, Any]:
-    one, gate = verdict.one, verdict.due.gate
-    assert one is not None
-    same = ("run_id", "reference_id", "qrels_id", "fingerprint", "metric", "value", "difference",
-            "p", "verdict", "why")  # fmt: skip
-    return {name: getattr(one, name) for name in same} | {
-        "reference_value": one.their_value,
-        "protocol": gate.protocol,
-        "grouped_by": gate.group,
-        "against": gate.against,
-        "limits": str(gate.limits),
+    same = ("run_id", "reference_id", "qrels_id", "fingerprint", "value", "difference", "low",
+            "high", "could_see", "p", "verdict", "why")  # fmt: skip
+    found = {name: getattr(verdict.one, name) for name in same}
+    return found | {
+        "reference_value": verdict.one.their_value,
+        **dict(zip(KEY, verdict.due.gate.key, strict=True)),
     }
+
+
+def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
+    """Return what to say once of all verdicts: which runs are unchecked, which drops are not seen."""
+    told = []
+    without = dict.fromkeys(v.due.run for v in verdicts if v.one.verdict == "unchecked")
+    if without and unchecked == "warn":
+        told.append(
+            f'{counted(len(without), "run")} unchecked: {listing(without, 4)}; with unchecked = "fail" '
+            'a sync ends with exit code 1 then, with "pass" this is not said'
+        )
+    blind: dict[Gate, Comparison] = {}
+    for verdict in verdicts:
+        budget, seen = verdict.due.gate.limits.budget, verdict.one.could_see
+        if budget and seen is not None and seen > budget:
+            blind.setdefault(verdict.due.gate, verdict.one)
+    for gate, one in blind.items():
+        told.append(
+            gate.said(
+                f"{counted(one.num_pairs, 'query')} show a drop of {one.could_see:.3f} in four of five "
+                f"cases, and max_drop is {gate.limits.budget:g}: smaller drops mostly pass"
+            )
+        )
+    return told
 
 
 def begin(connection: sa.Connection, dataset: str, asked: Declarations) -> None:
@@ -247,7 +324,9 @@ def tell(command: str, fired: Sequence[Mapping[str, Any]], folder: Path) -> None
 
     Raises UsageError if the command fails, or takes longer than a minute.
     """
-    text = "\n".join(str(verdict["text"]) for verdict in fired)
+    lines = [str(verdict["text"]).partition("\n")[0] for verdict in fired]
+    more = [f"and {len(lines) - _LINES:,} more"] if len(lines) > _LINES + 1 else []
+    text = "\n".join([*lines[:_LINES], *more] if more else lines)
     given = json.dumps({"text": text, "verdicts": fired}, ensure_ascii=False)
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
@@ -276,28 +355,30 @@ class GateCheck:
     """The verdicts of the gates of the project's file on some runs, and those that stand.
 
     `relation` has the columns `dataset, metric, protocol, run, reference, value, reference_value,
-    difference, p, verdict, why`.
+    difference, low, high, p, verdict, why`.
     """
 
     relation: duckdb.DuckDBPyRelation
     verdicts: tuple[Mapping[str, Any], ...]
+    unchecked: str = "warn"
 
     @property
     def is_good(self) -> bool:
-        """Whether no run is red."""
-        return all(one["verdict"] != "regressed" for one in self.verdicts)
+        """Whether no run is red, nor unchecked where this fails."""
+        bad = {"worse", "unchecked"} if self.unchecked == "fail" else {"worse"}
+        return not bad.intersection(str(one["verdict"]) for one in self.verdicts)
 
 
 COLUMNS = {
     "dataset": "varchar", "metric": "varchar", "protocol": "varchar", "run": "varchar",
     "reference": "varchar", "value": "double", "reference_value": "double", "difference": "double",
-    "p": "double", "verdict": "varchar", "why": "varchar",
+    "low": "double", "high": "double", "p": "double", "verdict": "varchar", "why": "varchar",
 }  # fmt: skip
 
 
 @project.request()
 def check_project(
-    file: WarehouseFile, dataset: str | None, run: str | None, *, new: bool
+    file: WarehouseFile, dataset: str | None, run: str | None, *, new: bool, unchecked: str
 ) -> GateCheck:
     """Run the gates of the project's file; see `Warehouse.check`."""
     if run is not None and new:
@@ -319,10 +400,8 @@ def check_project(
     verdicts = [verdict for verdict in found if isinstance(verdict, Verdict)]
     if new and verdicts:
         with file.transaction() as con:
-            stored = keep(con, gates, verdicts, ())
-        fired = [verdict.as_dict() for verdict in stored if verdict.is_red]
-        if fired and asked.on_fire is not None:
-            tell(asked.on_fire, fired, asked.folder)
+            keep(con, gates, verdicts, ())
+        alert(file, asked, ())
     said = [verdict.as_dict() for verdict in verdicts]
     there = {_key(one) for one in said}
     with file.read() as con:
@@ -333,26 +412,23 @@ def check_project(
         relation = database.keep(
             con, render("analyses/gate_check", columns=COLUMNS), {"rows": rows}, name="checked"
         )
-    return GateCheck(relation, tuple(said))
+    return GateCheck(relation, tuple(said), asked.unchecked or unchecked)
 
 
 def _key(one: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what tells the verdict of one gate on one run from others."""
-    names = ("dataset", "run", "metric", "protocol", "grouped_by", "against", "limits")
-    return tuple(str(one.get(name)) for name in names)
+    return tuple(str(one.get(name)) for name in ("dataset", "run", *KEY))
 
 
 def _lost(
     con: duckdb.DuckDBPyConnection, gates: Sequence[Gate], one: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the queries that lost most in a run that is red, if its gate is still there."""
-    keys = ("dataset", "metric", "protocol", "group", "against", "limits")
     for gate in gates:
-        like = {name: str(getattr(gate, name)) for name in keys} | {"run": one["run"]}
-        if _key(like | {"grouped_by": gate.group}) != _key(one):
+        if one["dataset"] != gate.dataset or gate.key != tuple(str(one[name]) for name in KEY):
             continue
-        for _, verdict in check(con, [Due(gate, one["run"], 0)]):
-            if isinstance(verdict, Verdict) and verdict.one is not None:
+        for _, verdict in check(con, find(con, [gate], "newest", one["run"])):
+            if isinstance(verdict, Verdict):
                 return {"lost_most": verdict.one.lost_most}
     return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import duckdb
 import sqlalchemy as sa
 
 from warehouse.analyze import gate_results
+from warehouse.analyze.regressions import MissingValueError
 from warehouse.config import project
 from warehouse.config.settings import database_path
 from warehouse.errors import (
@@ -39,6 +41,9 @@ from warehouse.sync.declarations import Declarations, read_declarations
 from warehouse.sync.events import Event, Synced
 from warehouse.sync.loading import Taken
 from warehouse.sync.sources import Source
+
+# How often a sync computes values and checks gates, as others load runs meanwhile.
+_ROUNDS = 3
 
 
 def sync(
@@ -100,6 +105,7 @@ class _Sync:
     on_file: Callable[[str, int], None]
     events: list[Event] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    is_made_new: bool = False
 
     def shown(self, path: Path) -> str:
         """Return a path as the project's file has it."""
@@ -139,6 +145,7 @@ def take_in(work: _Sync) -> Iterator[Event]:
     known: Mapping[sources.Key, loading.State] = {}
     gone: Mapping[str, frozenset[str]] = {}
     changed: list[Source] = []
+    work.is_made_new = not database.path.exists()
     if _prepared(database, work.dry_run):
         with database.read() as con:
             known = loading.known(con)
@@ -307,33 +314,55 @@ def gates(work: _Sync) -> Iterator[Event]:
     """
     if work.dry_run or not work.database.path.exists():
         return
-    with work.database.read() as con:
-        found = list(checks.check(con, checks.find(con, work.asked.gates, "new")))
-        red = gate_results.standing(con)
+    work.remarks += checks.end_gone(work.database, work.asked)
+    for _ in range(_ROUNDS):
+        with work.database.read() as con:
+            found = list(checks.check(con, checks.find(con, work.asked.gates, "new")))
+            red = gate_results.standing(con)
+            late = checks.late(con, work.asked, dt.datetime.now(dt.UTC))
+        if not any(isinstance(one, MissingValueError) for _, one in found):
+            break
+        # another process has loaded runs since the values were computed
+        computed = list(evaluate(work))
+        yield from computed
+        if not computed:
+            break
     failed: set[int] = set()
     verdicts: list[checks.Verdict] = []
     for due, verdict in found:
         if isinstance(verdict, checks.Verdict):
-            verdicts.append(verdict)
-            yield events.checked(verdict)
+            given = checks.without_history(verdict) if work.is_made_new else verdict
+            verdicts.append(given)
+            yield events.checked(given, work.asked.unchecked or "warn")
             continue
         failed.add(due.run_id)
         event = work.failed(verdict, due.gate.dataset)
-        by = "" if due.gate.protocol == protocols.DEFAULT else f" by protocol {due.gate.protocol}"
-        yield replace(event, text=f"{due.gate.dataset}: gate {due.gate.metric}{by}: {event.text}")
+        yield replace(event, text=due.gate.said(event.text))
     if verdicts:
         with work.database.transaction() as con:
-            stored = checks.keep(con, work.asked.gates, verdicts, failed)
-        fired = [verdict.as_dict() for verdict in stored if verdict.is_red]
-        if fired and work.asked.on_fire is not None:
-            try:
-                checks.tell(work.asked.on_fire, fired, work.asked.folder)
-            except (WarehouseError, OSError) as error:
-                yield work.failed(error)
+            checks.keep(con, work.asked.gates, verdicts, failed)
         with work.database.read() as con:
             red = gate_results.standing(con)
+    work.remarks += checks.remarks(verdicts, work.asked.unchecked or "warn")
+    for dataset, text in late:
+        yield Event("late", text, dataset, exit_code=1)
     if red:
         yield events.red(red)
+
+
+def alert(work: _Sync) -> Iterator[Event]:
+    """Tell the project's `on_fire` all that is wrong, once."""
+    if work.dry_run or not work.database.path.exists():
+        return
+    others = [
+        {"dataset": event.dataset, "file": event.file, "verdict": event.status, "text": event.text}
+        for event in work.events
+        if event.status in ("failed", "late") or (event.status == "unchecked" and event.exit_code)
+    ]
+    try:
+        checks.alert(work.database, work.asked, others)
+    except (WarehouseError, OSError) as error:
+        yield work.failed(error)
 
 
 def push(work: _Sync) -> Iterator[Event]:
@@ -410,5 +439,5 @@ def _written_at(path: Path) -> int:
 
 # The steps of a sync, in order; each returns its events, and sees the earlier ones.
 STEPS: tuple[Callable[[_Sync], Iterator[Event]], ...] = (
-    take_in, look_for_missing, evaluate, gates, push, publish, report,
+    take_in, look_for_missing, evaluate, gates, alert, push, publish, report,
 )  # fmt: skip

@@ -38,11 +38,11 @@ def check(
         typer.Option(
             "--against",
             autocompletion=completion.runs,
-            metavar="best|last|RUN",
-            help="Compare with the best or the last run before it (its earlier versions included), "
-            "or with this run.",
+            metavar="last|best|baseline|RUN",
+            help="Compare with the last or the best run before it (its earlier versions included), "
+            "with the baseline of its group, or with this run.",
         ),
-    ] = "best",
+    ] = "last",
     dataset: options.OneDataset = None,
     config: options.Config = None,
     run: Annotated[
@@ -75,23 +75,28 @@ def check(
         float | None,
         typer.Option(
             "--max-drop",
-            show_default="0; with --alpha any",
-            help="The most by which the value over all queries may get worse.",
+            show_default="0",
+            help="The most by which the run may get worse.",
         ),
     ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
             "--alpha",
-            help="Fail if the run is worse with p below this in a two-sided paired t-test over the "
-            "queries.",
+            show_default="0.05",
+            help="The share of runs that are not worse of which this is said all the same: the level "
+            "of a one-sided paired t-test over the queries.",
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Test nothing: any drop of more than --max-drop is worse."),
+    ] = False,
     sequential: Annotated[
         bool,
         typer.Option(
             "--sequential",
-            help="With --alpha: a one-sided test that may be repeated as more queries come in.",
+            help="Use a test that may be repeated as more queries come in.",
         ),
     ] = False,
     min: Annotated[
@@ -122,10 +127,13 @@ def check(
     run itself count too, if they were evaluated against the same qrels; to exclude one, use:
     warehouse forget --version.
 
-    Stored values are compared, query by query, and the queries that lost most are listed. Of
-    --max-drop, --alpha, --min and --max, each makes the run worse by itself; without any, every
-    drop does. With several metrics, all have to be good. The first run is good: there is nothing to
-    compare it with.
+    Stored values are compared, query by query, and the queries that lost most are listed. The run
+    is worse if it has dropped by more than --max-drop and a test says at --alpha that this is not
+    chance, or if its value is below --min or above --max; with one of these alone, any drop is good.
+    With several metrics, all have to be good, and alpha is divided by their number. A run is
+    unchecked if nothing can be said of it: no run was before it, or there are too few queries. The
+    exit code is then 0, unless the file has unchecked = "fail"; with --format github, it is 1,
+    unless the file says otherwise.
 
     Without --metric, the gates of warehouse.toml check the newest run of each group, and runs that
     are red already are listed too. With --format github, each verdict is an annotation, and a
@@ -136,7 +144,8 @@ def check(
     with project.using(config):
         found = Warehouse(db, lock_timeout=lock_timeout).check(
             dataset, metric or (), against=against, run=run, group=group, max_drop=max_drop,
-            alpha=alpha, sequential=sequential, min=min, max=max, protocol=protocol, new=new,
+            alpha=alpha, strict=strict, sequential=sequential, min=min, max=max, protocol=protocol,
+            new=new, unchecked="fail" if format == "github" else "warn",
         )  # fmt: skip
     if format == "github":
         from warehouse.report import github

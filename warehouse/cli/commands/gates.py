@@ -13,6 +13,8 @@ SECTION, PLACE = "Compare", 3
 EXAMPLES = {
     "gates": ("warehouse gates --red", "warehouse gates -d dl19 -f json"),
     "gates accept": ("warehouse gates accept bm25 -d dl19 --why 'a smaller index, on purpose'",),
+    "gates baseline": ("warehouse gates baseline bm25 -d dl19 --why 'the release of May'",),
+    "gates log": ("warehouse gates log bm25 -d dl19",),
 }
 
 
@@ -29,9 +31,9 @@ def gates(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """List the verdicts of the gates, newest first.
+    """List the verdicts of the gates on current runs, newest first.
 
-    A run is red if a gate of warehouse.toml fired when it last checked the run, until someone
+    A run is red if it was worse when a gate of warehouse.toml last checked it, until someone
     accepts the run or another version replaces it. As long as a run is red, 'warehouse sync' ends
     with exit code 1, and no run is compared with it.
     """
@@ -67,3 +69,41 @@ def accept(
         raise UsageError("name the runs to accept, or take all red ones with --all")
     wh = Warehouse(db, lock_timeout=lock_timeout)
     output.say(f"accepted: {listing(wh.accept(dataset, runs or None, why=why))}")
+
+
+def baseline(
+    run: Annotated[str, typer.Argument(help="The run.")],
+    why: Annotated[str, typer.Option("--why", help="Why; it is stored with who you are.")],
+    dataset: options.OneDataset = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Make a run the baseline of its group.
+
+    Gates with against = "baseline" compare runs of the same group with it, until the next one is
+    set. A red run has to be accepted first.
+    """
+    from warehouse.warehouse import Warehouse
+
+    Warehouse(db, lock_timeout=lock_timeout).baseline(run, dataset, why=why)
+    output.say(f"baseline: {run}")
+
+
+def log(
+    run: Annotated[str, typer.Argument(help="The run.")],
+    dataset: options.OneDataset = None,
+    format: options.Format = "table",
+    out: options.Output = None,
+    wide: options.Wide = False,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """List all verdicts on a run, oldest first.
+
+    Each has its reason, what had changed since the one before, and who accepted the run.
+    """
+    from warehouse.warehouse import Warehouse
+
+    found = Warehouse(db, lock_timeout=lock_timeout).gate_log(run, dataset)
+    output.show(found, format, out, places=places, wide=wide)

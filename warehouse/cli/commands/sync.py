@@ -105,7 +105,7 @@ def run(
         progress.step(label)
 
     def on_event(event: Event) -> None:
-        if event.status in ("failed", "passed", "regressed", "red"):
+        if event.status in ("failed", "passed", "worse", "unchecked", "late", "red"):
             found.add(event.text)
         if event.text in before:
             return

@@ -40,7 +40,7 @@ MOST_VALUES, RESAMPLES = 20_000, 500
 
 @dataclass(frozen=True)
 class Gate:
-    """The newest verdict of a gate on the current version of a run: red, accepted or green."""
+    """The newest verdict of a gate on a current run: red, accepted, unchecked or green."""
 
     state: str
     verdict: Record
@@ -139,14 +139,15 @@ def gates(con: duckdb.DuckDBPyConnection, runs: Sequence[Record]) -> tuple[Gate,
         gate = tuple(row[key] for key in ("metric", "protocol", "grouped_by", "against", "limits"))
         if run in current:
             newest.setdefault((*run, *gate), Gate(_state(row), row))
-    order = ["red", "accepted", "green"]
+    order = ["red", "accepted", "unchecked", "green"]
     return tuple(sorted(newest.values(), key=lambda gate: order.index(gate.state)))
 
 
 def _state(verdict: Record) -> str:
     if verdict["is_red"]:
         return "red"
-    return "accepted" if verdict["verdict"] == "regressed" else "green"
+    states = {"worse": "accepted", "unchecked": "unchecked"}
+    return states.get(verdict["verdict"], "green")
 
 
 def fusions(con: duckdb.DuckDBPyConnection, dataset: str) -> Mapping[str, Fused]:
