@@ -260,7 +260,7 @@ def _hints(con: duckdb.DuckDBPyConnection, sql: str, missing: str) -> list[str]:
     words = [word.lower() for word in _SOURCE.findall(sql)]
     rows = con.execute(
         "select table_name, string_agg(column_name, ', ' order by column_index) "
-        "from duckdb_columns() where database_name = 'memory' "
+        "from duckdb_columns() where database_name = 'memory' and schema_name <> 'people' "
         "and list_contains($words, table_name) group by table_name order by table_name",
         {"words": words},
     ).fetchall()
