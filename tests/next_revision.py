@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
+import duckdb
+
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
-from warehouse.store import database, schema
+from warehouse.store import database, own_schema, schema
 
 _NUMBER = int(SCHEMA_REVISION.removeprefix("r")) + 1
 REVISION = f"r{_NUMBER:04}"
@@ -64,14 +66,22 @@ def installed(
         for before, revision, steps in zip(
             revisions, revisions[1:], (statements, *later), strict=False
         ):
-            (folder / "versions" / f"{revision}_next.py").write_text(
+            (folder / "versions" / f"{revision[1:]}_next.py").write_text(
                 "from alembic import op\n"
                 f"revision, down_revision = {revision!r}, {before!r}\n"
                 "def upgrade():\n"
                 f"    for sql in {steps!r}:\n"
                 "        op.get_bind().exec_driver_sql(sql)\n"
             )
+            (folder / "versions" / f"{revision[1:]}_next.sql").write_text(
+                "".join(f"{sql};\n\n" for sql in steps)
+            )
+        with suppress(duckdb.Error):  # statements that fail are tried too
+            own_schema.write_tables(folder)
     with ExitStack() as stack:
+        stack.callback(database.close)  # its views are those of the other program
+        database.close()
+        stack.enter_context(mock.patch.object(own_schema, "resource_folder", return_value=folder))
         for module in (schema, database):
             stack.enter_context(mock.patch.object(module, "SCHEMA_REVISION", revisions[-1]))
         stack.enter_context(mock.patch.object(schema, "resource_folder", return_value=folder))

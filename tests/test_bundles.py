@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -204,3 +205,79 @@ def test_a_training_set_attributes_and_iterations_are_in_it(tmp_path: Path) -> N
     found = Warehouse.verify_bundle(tmp_path / "bundle")
     assert any("training.parquet" in text for text in found.problems)
     assert {row.metric for row in found} == {"PSP@2", "MIUF@2"}
+
+
+def doctored(bundle: Path, sql: str) -> None:
+    """Change the judgments, and every digest with them, as somebody would who wants to hide it."""
+    path = bundle / "data" / "qrels.parquet"
+    with duckdb.connect() as con:
+        con.execute(f"create table judged as from '{path}'")
+        con.execute(sql)
+        con.execute(f"copy judged to '{path}' (format parquet)")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    for name in ("manifest.json", "statement.json"):
+        file = next(iter(bundle.rglob(name)), None)
+        if file is None:
+            continue
+        text = json.loads(file.read_text(encoding="utf-8"))
+        for one in text.get("subject", []):
+            if one["name"] == "data/qrels.parquet":
+                one["digest"]["sha256"] = digest
+        if "data" in text:
+            text["data"]["data/qrels.parquet"] = digest
+        file.write_text(json.dumps(text), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("update judged set relevance = 7 where query_id = 'q3'", "other rows"),
+        ("insert into judged values ('q4', 'z', 0, '0')", "other numbers"),
+    ],
+)
+def test_other_judgments_do_not_pass_under_the_hash_of_the_first(
+    bundle: Path, sql: str, told: str
+) -> None:
+    doctored(bundle, sql)
+    found = Warehouse.verify_bundle(bundle)
+    assert any(f"the judgments: has {told}" in problem for problem in found.problems)
+
+
+def test_a_row_of_the_board_that_is_there_twice_counts(bundle: Path) -> None:
+    board = bundle / "board.csv"
+    lines = board.read_text(encoding="utf-8").splitlines(keepends=True)
+    board.write_text("".join([*lines, lines[-1]]), encoding="utf-8")
+    problems = Warehouse.verify_bundle(bundle).problems
+    assert "board.csv: has 1 value more than once" in problems
+
+
+def _link(path: Path) -> None:
+    target = path.with_name("elsewhere")
+    path.rename(target)
+    path.symlink_to(target)
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("put", [_link, _pipe])
+@pytest.mark.parametrize("name", ["manifest.json", "board.csv", "data/qrels.parquet"])
+def test_links_and_pipes_are_refused(bundle: Path, name: str, put: Callable[[Path], None]) -> None:
+    put(bundle / name)
+    assert command("verify", str(bundle))[0] == 2
+
+
+@pytest.mark.parametrize(
+    "key", ["protocol", "qrels", "runs", "metrics", "dataset", "data", "has_data"]
+)
+@pytest.mark.parametrize("wrong", [None, 7, [7], {"a": []}])
+def test_a_malformed_manifest_is_refused(bundle: Path, key: str, wrong: object) -> None:
+    path = bundle / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(manifest | {key: wrong}), encoding="utf-8")
+    code, out, told = command("verify", str(bundle))
+    wanted = (1, 2) if key in ("dataset", "has_data", "data") else (2,)
+    assert code in wanted, told
+    assert "Traceback" not in out + told

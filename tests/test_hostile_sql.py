@@ -21,7 +21,7 @@ from hostile_sql import ENDLESS, HARMLESS, HUGE, REFUSED
 from projects import command
 
 from warehouse.errors import UsageError, WarehouseError
-from warehouse.store import database, own_views
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 # DuckDB 1.5 starts a thread when it is imported, so that a new interpreter takes the place of a fork:
@@ -336,37 +336,3 @@ def test_a_reader_that_pauses_does_not_use_up_the_time(asked: Warehouse, program
     )
     found = program.shell(line, Path())
     assert (found.returncode, found.stdout.split()) == (0, ["3001"])
-
-
-# ------------------------------------------------------------------------------- a hostile database
-
-VIEWS = (
-    "create or replace view runs as select content as name from read_text('{secret}')",
-    "create or replace view leaderboard as from '{secret}'",
-    "create or replace view store.run_version as from query('from read_' || 'text(''{secret}'')')",
-    "create view store.more as select * from glob('*')",
-    "create or replace macro store.recency(a, b) as (select content from read_text('{secret}'))",
-)
-
-
-def test_a_database_whose_views_read_files_is_refused(tmp_path: Path, prepared) -> None:
-    secret = tmp_path / "secret.csv"
-    secret.write_text("secret\n")
-    for number, sql in enumerate(VIEWS):
-        path = tmp_path / f"{number}.duckdb"
-        wh = prepared(path, lambda wh: wh.ingest_qrels("d", {"q": {"a": 1}}))
-        with duckdb.connect(path) as con:
-            con.execute(sql.format(secret=secret))
-        for read in (wh.runs, wh.leaderboard, wh.init):
-            with pytest.raises(WarehouseError, match="is not the one of this program") as refusal:
-                read()
-            assert "secret" not in str(refusal.value)
-
-
-def test_the_words_of_the_schema_call_nothing_that_reads_files() -> None:
-    with database.memory() as con:
-        rows = con.execute(
-            "select distinct function_name from duckdb_functions() "
-            "where function_type in ('table', 'table_macro', 'pragma')"
-        ).fetchall()
-    assert own_views.words() & {name for (name,) in rows} <= {"version", "duckdb_views"}

@@ -279,3 +279,50 @@ def test_a_line_without_end(con, tmp_path, monkeypatch):
         readers.stage(con, path, "run")
     assert caught.value.problems[0][0] is not None
     assert "not a text of lines" in str(caught.value)
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such devices on this system")
+def test_a_device_is_no_source(device: str) -> None:
+    with pytest.raises(InputError, match="is a device"), files.open_file(device):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_that_nobody_writes_into_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_WAIT_FOR_WRITER", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        pytest.raises(InputError, match="nobody writes into"),
+        files.open_file(tmp_path / "pipe"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
+def test_a_file_that_is_overwritten_while_it_is_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(RUN) if name.endswith("gz") else RUN)
+    with pytest.raises(InputError, match="changed while it was read"), files.open_file(path):
+        path.write_bytes(b"q Q0 other 1 1 x\n")
+
+
+def test_a_run_that_changes_meanwhile_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    path = tmp_path / "a.run"
+    path.write_bytes(RUN)
+    scan = files._scan_file
+
+    def changed(scanned: Path) -> files.TextTraits:
+        traits = scan(scanned)
+        path.write_bytes(RUN.replace(b" 1 ", b" 2 "))
+        return traits
+
+    monkeypatch.setattr(files, "_scan_file", changed)
+    with pytest.raises(InputError, match="changed while it was read"):
+        wh.ingest_run("d", path, name="a")
+    assert wh.runs().fetchall() == []

@@ -23,7 +23,7 @@ from warehouse.config import settings
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import verify
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import database, own_schema, schema
 from warehouse.warehouse import Warehouse
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("migrated")]
@@ -91,7 +91,7 @@ def test_main_has_the_views_for_people_alone(wh: Warehouse, made: Path) -> None:
             assert con.execute("from runs").fetchall() == []
             assert con.execute("select count(*) from store.run").fetchall() == [(0,)]
     assert PEOPLES & set(schema.metadata.tables) == {"qrels"}
-    with pytest.raises(WarehouseError, match=r'Did you mean "store\.run"'):
+    with pytest.raises(WarehouseError, match=r'Did you mean "store\.run\b'):
         wh.query("from run")
 
 
@@ -193,6 +193,27 @@ def test_verify_looks_at_every_table(made: Path) -> None:
     ):
         looked_at = set(re.findall(r"^ +from (\w+)$", render(f"checks/{check}"), re.MULTILINE))
         assert tables - looked_at == but
+
+
+def test_the_tables_of_each_revision_are_written_down(made: Path, tmp_path: Path) -> None:
+    """`own_schema.write_tables` does so: a file is compared with them before it is read."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(settings.resource_folder("migrations"), folder)
+    written = (folder / "tables.json").read_text()
+    own_schema.write_tables(folder)
+    assert (folder / "tables.json").read_text() == written
+    with opened(made) as con:
+        rows = con.execute("select table_name from duckdb_tables() where not internal").fetchall()
+    expected = own_schema.tables(settings.SCHEMA_REVISION)
+    assert {name for (name,) in rows} == {*expected, "alembic_version"}
+    assert {*own_schema.tables("r0001")} < {*expected}
+    with database.read(made) as con:  # where they are compared
+        own_schema.put_more(con, own_schema.for_people(), database.ALIAS, settings.SCHEMA_REVISION)
+        views = con.execute(
+            "select view_name from duckdb_views() where database_name = 'memory' "
+            "and schema_name = 'people'"
+        ).fetchall()
+    assert {name for (name,) in views} == PEOPLES
 
 
 def test_every_table_has_a_checksum_or_is_part_of_what_has_one(made: Path) -> None:

@@ -19,9 +19,10 @@ from warehouse.analyze.across_datasets import named_datasets
 from warehouse.analyze.datasets import check_one
 from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
+from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import UsageError, check_at_least, command, listing, option
 from warehouse.sql_text.templates import render
-from warehouse.store import database, own_views
+from warehouse.store import database, own_schema
 
 Moment = str | dt.date | dt.datetime
 
@@ -155,10 +156,7 @@ def _cut(
             chosen=chosen,
         )
     )
-    views = con.execute(
-        render("statements/file_views", file=database.ALIAS, names=own_views.names())
-    ).fetchall()
-    for (statement,) in views:
+    for statement in own_schema.statements(SCHEMA_REVISION):
         con.execute(statement)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import (
     UsageError,
     WarehouseError,
@@ -23,6 +24,7 @@ from warehouse.errors import (
     seconds,
 )
 from warehouse.sql_text.quoting import literal
+from warehouse.store import own_schema
 from warehouse.store.database import ALIAS, Resources, find_views, keep
 from warehouse.store.engine_errors import is_damaged
 
@@ -47,6 +49,7 @@ _NO_COLUMN = re.compile(
     r"(?: not found| does not exist| in .+ not found|$)",
     re.MULTILINE,
 )
+_MEANT = re.compile(r"Did you mean .*\n")
 # What has ranked lists.
 _LISTS = re.compile(r"\b(predictions?|prediction_versions)\b", re.IGNORECASE)
 _SOURCE = re.compile(r"\b(?:from|join)\s+(?:\w+\.)*(\w+)", re.IGNORECASE)
@@ -71,12 +74,12 @@ def _machine_mb() -> int | None:
         return None
 
 
-def close(con: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
+def close(con: duckdb.DuckDBPyConnection, sql: str, output: Path | None = None) -> None:
     """Permanently close a connection to files, network and settings, except for one output file.
 
-    SQL then finds the views for people by their names alone, as in any other client.
+    The SQL then finds the views for people by their names alone, as in any other client.
     """
-    find_views(con)
+    find_views(con, sql)
     if output is not None:
         con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
     for setting in _CLOSE:
@@ -130,7 +133,7 @@ def query(
     timeout: float | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Run one statement on a reading connection, within `timeout` seconds, and return its rows."""
-    close(con)
+    close(con, sql)
     text = statement(con, sql, params)
     with in_words(timeout, lines_above=1), hinted(con, text), _stopped(con, timeout):
         try:
@@ -232,6 +235,18 @@ def hinted(con: duckdb.DuckDBPyConnection, sql: str) -> Iterator[None]:
     """
     try:
         yield
+    except duckdb.CatalogException as error:
+        # the engine proposes names that are there: all of them are made now
+        own_schema.make_all(con, ALIAS, SCHEMA_REVISION)
+        try:
+            con.execute(f"explain {sql}")
+        except duckdb.Error as again:
+            proposed = _MEANT.search(str(again))
+            text = _MEANT.sub("", str(error))
+            raise duckdb.CatalogException(
+                text.replace("\n", f"\n{proposed[0] if proposed else ''}", 1)
+            ) from error
+        raise
     except duckdb.BinderException as error:
         missing = _NO_COLUMN.search(str(error))
         if missing is None:
@@ -245,7 +260,7 @@ def _hints(con: duckdb.DuckDBPyConnection, sql: str, missing: str) -> list[str]:
     words = [word.lower() for word in _SOURCE.findall(sql)]
     rows = con.execute(
         "select table_name, string_agg(column_name, ', ' order by column_index) "
-        "from duckdb_columns() where database_name = current_database() "
+        "from duckdb_columns() where database_name = 'memory' and schema_name <> 'people' "
         "and list_contains($words, table_name) group by table_name order by table_name",
         {"words": words},
     ).fetchall()

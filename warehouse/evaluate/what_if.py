@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import duckdb
 
+from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import UsageError
 from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
@@ -21,7 +22,7 @@ from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
-from warehouse.store import database, own_views
+from warehouse.store import database, own_schema
 
 # What says which runs and which truth are read; it stays cut while values are computed: see
 # analyze/past.py.
@@ -43,10 +44,7 @@ def put_judged_only(
 ) -> None:
     """Replace the stored values that are read by those of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
-    views = con.execute(
-        render("statements/file_views", file=database.ALIAS, names=own_views.names())
-    ).fetchall()
-    for (statement,) in views:
+    for statement in own_schema.statements(SCHEMA_REVISION):
         con.execute(statement)
 
 
@@ -131,9 +129,7 @@ def _beside(
     drop_views(con)
     yield
     con.execute(render("statements/shadow_both", file=database.ALIAS))
-    for (statement,) in con.execute(
-        render("statements/file_views", file=database.ALIAS, names=own_views.names())
-    ).fetchall():
+    for statement in own_schema.statements(SCHEMA_REVISION):
         con.execute(statement)
 
 

@@ -52,6 +52,8 @@ _NOT_READ = {
 _WORKBOOK = ".xlsx", "a workbook of Excel's, which is not read: save it as CSV"
 SPARSE_MATRIX = ".npz"
 _TAR, _TAR_AT = b"ustar", 257
+# Seconds for which a named pipe waits for somebody who writes into it.
+_WAIT_FOR_WRITER = 10.0
 # Characters in paths that have a meaning for DuckDB.
 _GLOB = re.compile(r"[*?\[\]{}]|://")
 
@@ -216,12 +218,26 @@ def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator
     text = os.fspath(given)
     source = "<stdin>" if text == "-" else str(text)
     with contextlib.ExitStack() as stack:
+        before = _state(text)
         try:
             yield _open(stack, text, source, hashed)
         except OSError as error:
             if isinstance(error, BlockingIOError | InterruptedError):
                 raise
             raise _unreadable(source, error) from error
+        if _state(text) != before:
+            raise InputError(f"{source}: was changed while it was read: read it again")
+
+
+def _state(text: str) -> tuple[int, ...] | None:
+    """Return what changes with a file's content; None if there is no such file."""
+    try:
+        found = Path(text).stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _unreadable(source: str, error: OSError) -> InputError:
@@ -244,7 +260,10 @@ def _open(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> 
     if path.is_dir():
         raise InputError(f"{source}: is a directory: name the files in it")
     try:
-        handle = stack.enter_context(path.open("rb"))
+        mode = path.stat().st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise InputError(f"{source}: is a device: name a file, or - for standard input")
+        handle = stack.enter_context(_pipe(path) if stat.S_ISFIFO(mode) else path.open("rb"))
     except FileNotFoundError:
         raise _no_such_file(source, path) from None
     is_file = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
@@ -268,6 +287,22 @@ def _open(stack: contextlib.ExitStack, text: str, source: str, hashed: bool) -> 
         head=first[:HEAD],
         scan=lambda: _scan_file(path),
     )
+
+
+def _pipe(path: Path) -> BinaryIO:
+    """Open a named pipe, which waits for a writer: not for ever."""
+    found: list[BinaryIO] = []
+    thread = threading.Thread(target=lambda: found.append(path.open("rb")), daemon=True)
+    thread.start()
+    thread.join(_WAIT_FOR_WRITER)
+    if not found:
+        with contextlib.suppress(OSError):  # a writer that comes now
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        thread.join(1)
+        for handle in found:
+            handle.close()
+        raise InputError(f"{path}: is a pipe that nobody writes into")
+    return found[0]
 
 
 def _scan_file(path: Path) -> TextTraits:

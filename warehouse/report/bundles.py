@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
+from warehouse.ingest import steps
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.readers.in_place import bring
@@ -127,10 +129,9 @@ def _write(
     )
     runs = _rows(con, "select * exclude (dataset_id, checksum) from bundle_run order by number", [])
     tags = _tags(con)
-    by_iteration = ", iteration" if qrels["kind"] == "iterations" else ""
     data = {
-        _QRELS: f"select query_id, doc_id, relevance{by_iteration} from store.judgment "
-        f"where qrels_id = {qrels['qrels_id']} order by query_id, doc_id{by_iteration}"
+        _QRELS: "select query_id, doc_id, relevance, iteration from store.judgment "
+        f"where qrels_id = {qrels['qrels_id']} order by query_id, doc_id, iteration"
     }
     beside = _beside(con, dataset, work)
     data |= beside
@@ -141,7 +142,12 @@ def _write(
             "select query_id, doc_id, score from prediction "
             f"where run_id = {run['run_id']} order by query_id, position"
         )
-        described.append(_described(run, tags.get(run["run_id"], {})))
+        empty = con.execute(
+            "select query_id from ranking where run_id = $1 and num_ret = 0 order by query_id",
+            [run["run_id"]],
+        ).fetchall()
+        about = _described(run, tags.get(run["run_id"], {}))
+        described.append(about | {"empty_lists": [query_id for (query_id,) in empty]})
         text = _yaml(_ir_metadata(run, tags.get(run["run_id"], {}), dataset))
         _text(folder / f"ir_metadata/{run['number']:03}.yml", text)
     bring(con, [run["run_id"] for run in runs])
@@ -320,6 +326,25 @@ def _sha256(path: Path) -> str:
 
 def verify(bundle: Path, data: Path | None = None) -> Checked:
     """Check a bundle's files and compute its values again; see `Warehouse.verify_bundle`."""
+    _refuse_links(bundle)
+    try:
+        return _verify(bundle, data)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise InputError(
+            f"{bundle / MANIFEST}: is not as a bundle has it ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _refuse_links(bundle: Path) -> None:
+    """Refuse what is neither a file nor a folder: a link leads elsewhere, a pipe never ends."""
+    for path in sorted(bundle.rglob("*")):
+        mode = path.lstat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            what = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
+            raise InputError(f"{path}: is {what}; a bundle has files and folders alone")
+
+
+def _verify(bundle: Path, data: Path | None) -> Checked:
     manifest = _read(bundle / MANIFEST)
     if manifest.get("bundle") != _VERSION:
         raise InputError(f"{bundle / MANIFEST}: is no bundle of version {_VERSION}")
@@ -339,6 +364,7 @@ def verify(bundle: Path, data: Path | None = None) -> Checked:
             notes.append(f"{metric}: is computed by other SQL here than in the bundle")
     con = database.scratch(database.Resources())
     try:
+        problems += _other_content(con, manifest, root)
         _compute(con, manifest, root, work)
         for table, file in (("board", _BOARD), ("query_value", _VALUES)):
             types = (
@@ -350,6 +376,12 @@ def verify(bundle: Path, data: Path | None = None) -> Checked:
                 f"create or replace temp table bundled_{table} as from read_csv("
                 f"{literal(str(bundle / file))}, header = true, columns = {types})"
             )
+            twice = con.execute(
+                f"select count(*) from (select * exclude (value) from bundled_{table} "
+                "group by all having count(*) > 1)"
+            ).fetchall()[0][0]
+            if twice:
+                problems.append(f"{file}: has {counted(twice, 'value')} more than once")
     except duckdb.Error as error:
         con.close()
         raise InputError(f"{bundle}: {str(error).splitlines()[0]}") from error
@@ -395,6 +427,42 @@ def _changed(bundle: Path, manifest: Mapping[str, Any], root: Path) -> Iterator[
     for path in sorted(bundle.rglob("*")):
         if path.is_file() and path.relative_to(bundle).as_posix() not in listed:
             yield f"{path.relative_to(bundle).as_posix()}: was not there when it was written"
+
+
+def _other_content(
+    con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any], root: Path
+) -> Iterator[str]:
+    """Yield of which judgments and runs the hash or the numbers are others than their rows give."""
+    qrels = manifest["qrels"]
+    judged, query = (
+        "judgment_hash(query_id, doc_id, relevance, iteration)",
+        "hash(query_id, doc_id, score)",
+    )
+    described: list[tuple[str, Any, str, int, str, list[str]]] = [
+        ("the judgments", qrels, judged, qrels["num_judgments"], "", [])
+    ]
+    described += [
+        (
+            f"run {one['name']}", one, query, one["num_predictions"],
+            "-lower" if one["lower_is_better"] else "", one["empty_lists"],
+        )
+        for one in manifest["runs"]
+    ]  # fmt: skip
+    for name, about, row_hash, num_rows, suffix, empty in described:
+        path = root / _inside(about["file"])
+        found = con.execute(
+            f"select count(*), count(distinct query_id), coalesce(sum({row_hash}), 0) "
+            f"+ (select coalesce(sum(hash(query_id)), 0) from unnest($1::varchar[]) as t(query_id)) "
+            f"from read_parquet({literal(str(path))})",
+            [empty],
+        ).fetchall()[0]
+        content = steps.Content.of(
+            manifest["dataset"], found[0], found[1] + len(set(empty)), found[2], suffix
+        )
+        if content.content_hash != about["content_hash"]:
+            yield f"{name}: has other rows than those that its hash is of"
+        if (content.num_rows, content.num_queries) != (num_rows, about["num_queries"]):
+            yield f"{name}: has other numbers of rows and queries than the manifest says"
 
 
 def _compute(

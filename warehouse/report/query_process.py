@@ -362,7 +362,7 @@ def serve(work: Work, send: Send) -> Answer:
     with database.read(work.path, resources=resources, lock_timeout=work.lock_timeout) as con:
         database.check_schema(con, work.path)
         send(_OPENED, b"")
-        sql_query.close(con, work.output)
+        sql_query.close(con, work.sql, work.output)
         text = sql_query.statement(con, work.sql, work.params)
         _limit_memory(con)
         if work.output is not None:

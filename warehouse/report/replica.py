@@ -16,7 +16,7 @@ from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, VERSION
 from warehouse.errors import UsageError
 from warehouse.report.file_replacement import new_version, replace_file, replace_folder
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.store import database
+from warehouse.store import database, own_schema
 
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
@@ -158,13 +158,15 @@ def publish_parquet(
         )
     with new_version(folder, lock_timeout) as part:
         part.mkdir()
-        relations = _describe(con)
+        described = _describe(con)
+        places = {name: own_schema.placed(name, database.ALIAS) for name in described}
+        relations = {name: described[name] for name, place in places.items() if place}
+        own_schema.put_more(con, own_schema.for_people(), database.ALIAS, SCHEMA_REVISION)
         for name, about in relations.items():
             table = name.removeprefix(f"{database.STORE}.")
-            schema = "main" if table == name else database.STORE
             nothing = " where false" if table in _TEXTS + _TEXT_VIEWS and not with_text else ""
             rows = con.execute(
-                f"copy (from {schema}.{ident(table)}{nothing}) "
+                f"copy (from {places[name]}{nothing}) "
                 f"to {literal(str(part / (name + '.parquet')))} (format parquet, compression zstd)"
             ).fetchall()[0][0]
             about |= {"rows": rows, "file": f"{name}.parquet"}

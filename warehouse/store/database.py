@@ -32,7 +32,7 @@ from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, is_fault, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.store import own_views
+from warehouse.store import own_schema
 from warehouse.store.engine_errors import (
     at_the_edge,
     in_words,
@@ -58,6 +58,10 @@ LAKE = "lake "
 RESULT = "result"
 # Where functions are: DuckDB's own, and those of the formulas.
 _FUNCTIONS = f"system.main,{functions.SCHEMA}"
+# The views and macros of the file are not in it.
+_SEARCH_PATH = (
+    f"set search_path = '{_FUNCTIONS},{own_schema.STORE},{ALIAS}.{STORE},{own_schema.FOR_PEOPLE}'"
+)
 
 
 Watcher = Callable[[duckdb.DuckDBPyConnection], None]
@@ -369,6 +373,11 @@ def attached(path: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
         except Exception as error:
             con.close()
             raise not_opened(error, path) from error
+        try:
+            _find_tables(con, path)
+        except BaseException:
+            con.close()
+            raise
         return con
 
 
@@ -376,7 +385,7 @@ def another(con: duckdb.DuckDBPyConnection, resources: Resources) -> duckdb.Duck
     """Return one more connection to what `attached` opened, with temporary tables of its own."""
     made = con.cursor()
     resources.apply(made)
-    _find_tables(made)
+    made.execute(_SEARCH_PATH)
     return made
 
 
@@ -430,9 +439,7 @@ def _attached(
                 _forget_shared()
             raise not_opened(error, path) from error
         try:
-            is_current = _find_tables(con) and _version(con, STORE) == SCHEMA_REVISION
-            if is_current:
-                own_views.check(con, path, ALIAS, STORE)
+            is_current = _find_tables(con, path) == SCHEMA_REVISION
             yield con
         except BaseException:
             with suppress(duckdb.Error):  # it is less specific than the first error
@@ -465,24 +472,28 @@ def _state(path: Path) -> tuple[object, ...] | None:
     return (found.st_dev, found.st_ino, found.st_size, *at, SCHEMA_REVISION)
 
 
-def _find_tables(con: duckdb.DuckDBPyConnection) -> bool:
-    """Let SQL find temporary tables first, then those of the file, then the file's views for people.
+def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
+    """Let SQL find temporary tables first, then this program's views, then the tables of the file.
 
-    DuckDB's functions and those of the formulas come before all, so that no macro of the file can take
-    the name of one. A file that is no warehouse, or not yet, has no schema for tables: returns whether
-    it has one.
+    Functions come before all, so that no macro of the file can take the name of one. Returns the
+    revision of the file, or an empty text; DatabaseError is raised if its tables are not those.
     """
+    found = own_schema.revision(con, path, ALIAS)
+    if found != SCHEMA_REVISION:  # as it is, to be upgraded or refused
+        with suppress(duckdb.CatalogException):
+            con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
+        return found
     try:
-        con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
-    except duckdb.CatalogException:
-        find_views(con)
-        return False
-    return True
+        con.execute(_SEARCH_PATH)
+    except duckdb.CatalogException:  # the first file of this database in memory
+        own_schema.put(con, ALIAS, SCHEMA_REVISION)
+        con.execute(_SEARCH_PATH)
+    return found
 
 
-def find_views(con: duckdb.DuckDBPyConnection) -> None:
-    """Let SQL find the file's views for people by their names alone, and its tables as `store.run`."""
-    con.execute(f"set search_path = '{ALIAS}.main,{functions.SCHEMA}'")
+def find_views(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Let SQL find the views for people by their names alone, and the tables as `store.run`."""
+    own_schema.put_for_people(con, sql, ALIAS, SCHEMA_REVISION)
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
@@ -551,17 +562,19 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
 
     A file with other contents is refused.
     """
-    found = _version(con, STORE)
+    found = own_schema.revision(con, path, ALIAS)
     if re.fullmatch(r"r\d{4}", found):
         return found
     rows = con.execute(
         "select table_name from duckdb_tables() where database_name = $1 union all "
-        "select view_name from duckdb_views() where database_name = $1 and not internal order by 1",
+        "select view_name from duckdb_views() where database_name = $1 and not internal union all "
+        "select function_name from duckdb_functions() where database_name = $1 and not internal "
+        "order by 1",
         [ALIAS],
     ).fetchall()
     others = [str(name) for (name,) in rows]
     # before release 0.1.0, tables were in `main`, and revisions had four digits
-    if "query_score" in others and re.fullmatch(r"00(0\d|1[0-5])", _version(con, "main")):
+    if "query_score" in others and re.fullmatch(r"00(0\d|1[0-5])", _oldest(con)):
         raise UsageError(
             f"{path}: was made by a program from before release 0.1.0, whose files are not carried "
             "over: load the runs and qrels again, into a new file"
@@ -574,20 +587,24 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
     return None
 
 
-def _version(con: duckdb.DuckDBPyConnection, schema: str) -> str:
-    """Return what Alembic's table in a schema says, or an empty text."""
+def _oldest(con: duckdb.DuckDBPyConnection) -> str:
+    """Return what Alembic's table in `main` says, or an empty text."""
+    if not own_schema.is_table(con, ALIAS, "main", "alembic_version"):
+        return ""
     try:
-        rows = con.execute(f"select version_num from {ALIAS}.{schema}.alembic_version").fetchall()
-    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
+        rows = con.execute(f"select version_num from {ALIAS}.main.alembic_version").fetchall()
+    except duckdb.BinderException:  # another program's
         return ""
     return str(rows[0][0]) if rows else ""
 
 
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
     """Return the id of the warehouse that the attached file is a replica of, or None."""
+    if not own_schema.is_table(con, ALIAS, STORE, PUBLICATION):
+        return None
     try:
         rows = con.execute(f"select source from {ALIAS}.{STORE}.{PUBLICATION}").fetchall()
-    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or another program's
+    except duckdb.BinderException:  # another program's
         return None
     return str(rows[0][0]) if rows else None
 

@@ -7,6 +7,7 @@ templates.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import sqlalchemy as sa
 
 from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION, resource_folder
 from warehouse.errors import UsageError
-from warehouse.store import checksums, database
+from warehouse.store import checksums, database, own_schema
 from warehouse.store.engine_errors import newer_schema
 from warehouse.store.locks import wait_for_lock
 
@@ -248,7 +249,11 @@ def ensure(
         return False
     if found is None:  # whoever made it may have been killed since
         database.remove_parts(path)
-    with database.write(path, resources=resources, lock_timeout=lock_timeout) as connection:
+    # a database in memory of its own has no views of this program, which the migrations could meet
+    with (
+        closing(database.memory(resources)) as con,
+        database.write(path, lock_timeout=lock_timeout, staged=con) as connection,
+    ):
         _migrate(path, connection, found)
     return True
 
@@ -267,6 +272,7 @@ def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
     known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}
     if found not in known:
         raise newer_schema(path, found)
+    own_schema.replace(con, path, database.ALIAS, found)
     with checksums.kept(con, is_older=True):
         command.upgrade(config, "head")
 

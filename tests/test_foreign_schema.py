@@ -1,0 +1,222 @@
+"""Databases that somebody else made: their tables are read, and nothing else of them is ever run.
+
+Each case changes a small warehouse with another client. It is then refused, in words, or answers what it
+answered before; in both, no byte of a file that lies near it comes out, and nobody is asked over the
+network.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.errors import WarehouseError
+from warehouse.report.server import replicas
+from warehouse.store.database import Resources
+from warehouse.warehouse import Warehouse
+
+SECRET = "canary-4711"
+# Ways to reach something else, or to show that one was run.
+READS = {
+    "text": "(select content from read_text('{secret}'))",
+    "glob": "(select any_value(columns(*))::varchar from '{folder}/*.csv')",
+    "query": "(select any_value(content) from query('from read_' || 'text(''{secret}'')'))",
+    "csv": "(select any_value(columns(*))::varchar from read_csv('{secret}', header = false))",
+    "error": "error('canary-4711')",
+}
+VIEWS = (
+    "runs", "leaderboard", "score_versions", "run_versions", "qrels", "store.run_version",
+    "store.qrels_version", "store.newest_evaluation", "store.prediction", "store.only_warehouse",
+)  # fmt: skip
+_RUN = "alter table store.run rename to old; "
+# What other clients do to a file that is read all the same: the names are never looked at.
+IGNORED = {
+    f"view {view} {how}": f"create or replace view {view} as select {read} as run"
+    for number, view in enumerate(VIEWS)
+    for read, how in [
+        (reads, how)
+        for place, (how, reads) in enumerate(READS.items())
+        if place in (number % 5, (number + 2) % 5)
+    ]
+} | {
+    "recency": (
+        "create or replace macro store.recency(a, b) as (select content from read_text('{secret}'))"
+    ),
+    "an overload of recency": (
+        "create or replace macro store.recency(a) as a, (a, b) as "
+        "(select content from read_text('{secret}')), (a, b, c) as 1"
+    ),
+    "a macro count": "create macro store.count(a) as (select content from read_text('{secret}'))",
+    "a macro rank in main": "create macro rank() as (select content from read_text('{secret}'))",
+    "a macro ratio": "create macro ratio(a, b) as error('canary-4711')",
+    "a macro as a table": "create macro store.run() as table from read_text('{secret}')",
+    "scores_as_of": (
+        "create or replace macro scores_as_of(a) as table select content from read_text('{secret}')"
+    ),
+    "compare": "create or replace macro compare(a, b) as table from read_text('{secret}')",
+    "another view": "create view store.more as from read_text('{secret}')",
+    "a view in another schema": "create schema memory; create view memory.runs as from '{secret}'",
+    "a schema like another": "create schema temporary; create view temporary.runs as from '{secret}'",
+    "another table": "create table store.more (i integer default (error('canary-4711')))",
+    "a sequence": "create sequence store.more",
+    "a type": "create type store.varchar as enum ('canary-4711')",
+    "a comment": "comment on view runs is 'canary-4711'; comment on table store.run is 'canary'",
+    "an index": "create index more on store.run ((lower(name)))",
+    "no views": "drop view leaderboard; drop view runs; drop view store.run_version",
+}  # fmt: skip
+# What makes it no database of this program.
+REFUSED = {
+    "run is a view": _RUN + "create view store.run as select old.* from store.old",
+    "run reads a file": _RUN
+    + "create view store.run as select old.* replace (r.content as name) "
+    "from store.old, read_text('{secret}') r",
+    "run fails": _RUN + "create view store.run as select error('canary-4711') as run_id",
+    "score is a view": "drop table store.score; create view store.score as from '{secret}'",
+    "a generated column": "drop table store.gate_due; "
+    "create table store.gate_due (i integer, run_id integer generated always as (error('canary-4711')))",
+    "one more column": "alter table store.run add column more varchar",
+    "a column of another type": "alter table store.judgment alter relevance type varchar",
+    "a column of another name": "alter table store.judgment rename doc_id to document",
+    "a default": "alter table store.run alter system set default (error('canary-4711'))",
+    "an empty default": "alter table store.run alter system set default 'canary-4711'",
+    "nullable": "alter table store.dataset alter name drop not null",
+    "a check": "drop table store.gate_due; create table store.gate_due "
+    "(run_id integer not null check (run_id > 0))",
+    "a default from a sequence": "create sequence store.s; alter table store.run alter run_id "
+    "set default nextval('store.s')",
+    "a key": "drop table store.gate_due; create table store.gate_due (run_id integer primary key)",
+    "an enum": "create type store.kind as enum ('a'); drop table store.gate_due; "
+    "create table store.gate_due (run_id store.kind)",
+    "a table is missing": "drop table store.query_score",
+    "a table in another schema": "drop table store.gate_due; create table gate_due (run_id integer)",
+    "a table under the name of a view": "drop view store.run_version; "
+    "create table store.run_version as select 'x' as name",
+    "alembic_version is a view": "drop table store.alembic_version; "
+    "create view store.alembic_version as select content as version_num from read_text('{secret}')",
+    "alembic_version fails": "drop table store.alembic_version; "
+    "create view store.alembic_version as select error('canary-4711') as version_num",
+    "alembic_version is generated": "drop table store.alembic_version; create table "
+    "store.alembic_version (i integer, version_num varchar generated always as (error('canary-4711')))",
+    "alembic_version has two rows": "insert into store.alembic_version values ('r0001')",
+    "alembic_version of nothing": "delete from store.alembic_version",
+    "another revision": "update store.alembic_version set version_num = 'r9999'",
+    "no revision": "update store.alembic_version set version_num = 'canary'",
+    "publication is generated": "create table store.publication (i integer, "
+    "source varchar generated always as (error('canary-4711')))",
+}  # fmt: skip
+
+
+def one_run(wh: Warehouse) -> None:
+    wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}})
+    wh.ingest_run("tiny", {"q1": {"b": 2.0, "a": 1.0}}, name="one")
+    wh.evaluate(metrics="AP")
+
+
+@pytest.fixture
+def changed(tmp_path: Path, prepared) -> Iterator[Callable[[str], Warehouse]]:
+    """Return a function that makes a small warehouse and lets another client change it."""
+    secret = tmp_path / "secret.csv"
+    secret.write_text(f"{SECRET}\n{SECRET}\n")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        places = {"secret": secret, "folder": tmp_path, "port": server.getsockname()[1]}
+
+        def change(sql: str) -> Warehouse:
+            wh = prepared(tmp_path / "w.duckdb", one_run)
+            with duckdb.connect(wh.path) as con:
+                con.execute(sql.format(**places))
+            return wh
+
+        yield change
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def answers(wh: Warehouse) -> list[object]:
+    """Return what commands of each kind answer, or the errors; the file is opened in all ways."""
+
+    def published() -> object:
+        target = wh.path.with_name("replica.duckdb")
+        wh.publish(target)
+        return Warehouse(target).runs("tiny").fetchall()[0][0]
+
+    def served() -> object:
+        found = replicas.Replicas(wh.file, wh.path.parent, Resources())
+        with found.snapshot.file.read() as con:
+            return con.execute("select run from runs").fetchall()
+
+    asked: list[Callable[[], object]] = [
+        wh.init,
+        lambda: [row[:3] for row in wh.runs("tiny").fetchall()],
+        lambda: wh.leaderboard("tiny").fetchall(),
+        lambda: wh.query("select run, value from leaderboard").fetchall(),
+        lambda: wh.query("select run, is_current from store.run_version").fetchall(),
+        lambda: wh.history("tiny", "AP").fetchall(),
+        lambda: wh.verify().fetchall(),
+        lambda: wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two").version,
+        published,
+        served,
+    ]
+    found: list[object] = []
+    for ask in asked:
+        try:
+            found.append(ask())
+        except WarehouseError as refusal:
+            found.append(refusal)
+    return found
+
+
+@pytest.mark.sample(10, 2)
+@pytest.mark.parametrize("case", IGNORED)
+def test_what_others_added_is_never_run(changed, case: str) -> None:
+    wh = changed(IGNORED[case])
+    found = answers(wh)
+    assert SECRET not in repr(found)
+    assert [one for one in found if isinstance(one, WarehouseError)] == []
+
+
+@pytest.mark.sample(10, 2)
+@pytest.mark.parametrize("case", REFUSED)
+def test_other_tables_are_refused(changed, case: str) -> None:
+    wh = changed(REFUSED[case])
+    before = wh.path.read_bytes()
+    found = answers(wh)
+    assert SECRET not in repr(found)
+    assert [one for one in found if not isinstance(one, WarehouseError)] == []
+    assert wh.path.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_an_upgrade_reads_no_view_of_others(changed) -> None:
+    """The last migration made one view alone: without it, the file is as the step before left it."""
+    wh = changed(
+        "drop view store.only_warehouse; update store.alembic_version set version_num = 'r0005'; "
+        "create or replace view runs as select content from read_text('{secret}'); "
+        "create or replace view store.run_version as select content as name from read_text('{secret}'); "
+        "create or replace macro store.recency(a, b) as (select content from read_text('{secret}'))"
+    )
+    with pytest.raises(WarehouseError, match="has an older schema"):
+        wh.runs("tiny")
+    assert wh.init() is True
+    with duckdb.connect(wh.path, read_only=True) as con:
+        assert con.execute("select run from runs").fetchall() == [("one",)]
+        assert con.execute("select run from store.run_version").fetchall() == [("one",)]
+        comments = con.execute(
+            "select comment from duckdb_views() where view_name = 'qrels_version'"
+        ).fetchall()
+    assert comments != [(None,)]
+    assert [row[:3] for row in answers(wh)[3]] == [("one", 0.25)]
+
+
+@pytest.mark.slow
+def test_a_macro_that_an_upgrade_would_take_for_a_function(changed) -> None:
+    wh = changed(
+        "update store.alembic_version set version_num = 'r0005'; "
+        "create macro rank() as (select content from read_text('{secret}'))"
+    )
+    with pytest.raises(WarehouseError, match="has a macro rank"):
+        wh.init()

@@ -1,0 +1,304 @@
+"""This program's views and macros, over the tables of an attached file.
+
+The views and macros of a file may be made by anybody, and could read other files of the user. None of
+them is ever run: this program makes its own in the database in memory, over the file's tables, and
+finds them first. The tables are compared with those of the file's revision before one is read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+
+import duckdb
+
+from warehouse.config.settings import resource_folder
+from warehouse.errors import DatabaseError, listing
+from warehouse.sql_text.quoting import ident, literal
+
+# Where the views and macros are in the database in memory: those of the schema `store`, and those for
+# people. A query of people finds the second in `main`.
+STORE = "memory.store"
+FOR_PEOPLE = "memory.people"
+# The views for people that commands read too. The others are made when people ask: each takes a
+# millisecond.
+READ_BY_COMMANDS = (
+    "comparisons", "curve_point_versions", "fused_run_versions", "gate_versions",
+    "imported_score_versions", "nugget_assignment_versions", "prediction_versions",
+    "qrels_versions", "query_score_versions", "query_text", "runs", "score_versions",
+    "slice_query_score_versions", "slice_score_versions",
+)  # fmt: skip
+# What Alembic makes, and what a replica has in addition.
+_REVISION = re.compile(
+    r"CREATE TABLE store\.alembic_version\(version_num VARCHAR(?: NOT NULL)?"
+    r"(?:, (?:CONSTRAINT \w+ )?PRIMARY KEY\(version_num\))?\);"
+)
+_PUBLICATION = (
+    "CREATE TABLE store.publication(source VARCHAR, published_at TIMESTAMP WITH TIME ZONE, "
+    "schema_revision VARCHAR, program_version VARCHAR);"
+)
+_DEFINITION = re.compile(
+    r"^create (?:or replace )?(?P<kind>view|macro) (?P<name>[\w.]+) (?P<body>.+?)(?:;\s*(?:\n\n|\Z))",
+    re.DOTALL | re.MULTILINE,
+)
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+# Keywords are quoted, and how a column is compressed is said, by some versions of DuckDB alone.
+_VARYING = re.compile(r'"(?=\w+")|(?<=\w)"| USING COMPRESSION \w+')
+_NAMED = re.compile(r"\bstore\.(\w+)")
+_WORD = re.compile(r"\w+")
+_TABLES = "tables.json"
+# What may ask for relations that it does not name.
+_ANY = re.compile(
+    r"\b(show|information_schema|sqlite_master|(duckdb|pg)_\w+)\b|^\s*describe\s*;?\s*$",
+    re.IGNORECASE,
+)
+# What is true of a connection of this program: it finds one warehouse.
+_ONLY = {"store.only_warehouse": ("view", "as select true as is_only")}
+
+
+def _folder() -> Path:
+    return resource_folder("migrations")
+
+
+@cache
+def _tables(folder: Path) -> Mapping[str, Mapping[str, str | None]]:
+    found: dict[str, dict[str, str | None]] = json.loads(
+        (folder / _TABLES).read_text(encoding="utf-8")
+    )
+    return found
+
+
+def tables(revision: str) -> dict[str, str]:
+    """Return the tables of a revision of the schema, by name: how DuckDB writes each.
+
+    >>> tables("r0001")["gate_due"]
+    'CREATE TABLE store.gate_due(run_id INTEGER NOT NULL);'
+    """
+    known = _tables(_folder())
+    return _sum([changes for name, changes in known.items() if name <= revision])
+
+
+def _sum(changes: Collection[Mapping[str, str | None]]) -> dict[str, str]:
+    found: dict[str, str | None] = {}
+    for one in changes:
+        found |= one
+    return {name: sql for name, sql in found.items() if sql is not None}
+
+
+def write_tables(folder: Path) -> None:
+    """Write down which tables the SQL of each migration in a folder makes, changes and drops."""
+    known: dict[str, dict[str, str | None]] = {}
+    with duckdb.connect() as con:
+        con.execute("attach ':memory:' as made; create schema made.store; use made.main")
+        for path in sorted((folder / "versions").glob("*.sql")):
+            for statement in _COMMENT.sub("", path.read_text(encoding="utf-8")).split(";\n"):
+                con.execute(statement)
+            before, after = _sum(known.values()), _stored(con, "made")
+            changed: dict[str, str | None] = dict(sorted(set(after.items()) - set(before.items())))
+            gone: dict[str, str | None] = dict.fromkeys(sorted(before.keys() - after.keys()))
+            known["r" + path.name[:4]] = changed | gone
+    text = json.dumps(known, indent=1) + "\n"
+    (folder / _TABLES).write_text(text, encoding="utf-8")
+
+
+def _stored(con: duckdb.DuckDBPyConnection, database: str, schema: str = "store") -> dict[str, str]:
+    """Return the base tables of a schema, by name, as DuckDB writes them: nothing of them is run."""
+    rows = con.execute(
+        "select table_name, sql from duckdb_tables() where database_name = $1 and schema_name = $2",
+        [database, schema],
+    ).fetchall()
+    return {str(name): _VARYING.sub("", str(sql)) for name, sql in rows}
+
+
+def revision(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> str:
+    """Return the revision of an attached file, or an empty text if it says none.
+
+    Raises DatabaseError if its tables are not those of the revision. Of one that this program does not
+    know, nothing else is read.
+    """
+    found = _stored(con, alias)
+    if not _REVISION.fullmatch(found.pop("alembic_version", "")):
+        return ""
+    rows = con.execute(
+        f"select version_num from {ident(alias)}.store.alembic_version limit 2"
+    ).fetchall()
+    named = str(rows[0][0]) if len(rows) == 1 else ""
+    if named not in _tables(_folder()):
+        return named
+    expected = tables(named)
+    wrong = [name for name, sql in expected.items() if found.get(name) != sql]
+    wrong += [name for name in found if f"store.{name.lower()}" in definitions(_folder())]
+    if "publication" in found and found["publication"] != _PUBLICATION:
+        wrong.append("publication")
+    if wrong:
+        raise DatabaseError(
+            f"{path}: its {'table' if len(wrong) == 1 else 'tables'} {listing(sorted(wrong), 5)} "
+            f"{'is' if len(wrong) == 1 else 'are'} not as this program makes them, so the database is "
+            "not read; make it anew from its runs and qrels"
+        )
+    return named
+
+
+def is_table(con: duckdb.DuckDBPyConnection, alias: str, schema: str, name: str) -> bool:
+    """Whether a name is that of a base table of an attached file, which can be read as it is."""
+    sql = _stored(con, alias, schema).get(name)
+    return sql is not None and "GENERATED ALWAYS" not in sql
+
+
+@cache
+def definitions(folder: Path) -> Mapping[str, tuple[str, str]]:
+    """Return the kind and the body of each view and macro, by name, after what it reads."""
+    steps = [*sorted((folder / "versions").glob("*.sql")), folder / "views.sql"]
+    text = "\n\n".join(path.read_text(encoding="utf-8").strip() for path in steps)
+    found = {one["name"]: (one["kind"], one["body"]) for one in _DEFINITION.finditer(text)}
+    return found | _ONLY
+
+
+def for_people() -> list[str]:
+    """Return the names of the views and macros for people."""
+    return [name for name in definitions(_folder()) if "." not in name]
+
+
+def put(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
+    """Make the views and macros that commands read, beside an attached file."""
+    con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
+    stored = [name for name in definitions(_folder()) if "." in name]
+    con.execute(f"set search_path = {literal(STORE)}")
+    _make(con, stored, STORE, alias, revision)
+    put_more(con, READ_BY_COMMANDS, alias, revision)
+
+
+def put_more(
+    con: duckdb.DuckDBPyConnection, names: Collection[str], alias: str, revision: str
+) -> None:
+    """Make some views for people in `FOR_PEOPLE`, and make that the search path."""
+    con.execute(f"set search_path = {literal(FOR_PEOPLE)}")
+    _make(con, _with_what_they_read(names), FOR_PEOPLE, alias, revision)
+
+
+def placed(name: str, alias: str) -> str | None:
+    """Return the full name of a table, or of what this program makes; None of what others made.
+
+    >>> placed("store.run", "warehouse"), placed("runs", "warehouse"), placed("own", "warehouse")
+    ('warehouse.store.run', 'memory.people.runs', None)
+    """
+    schema, _, relation = name.rpartition(".")
+    if name in definitions(_folder()):
+        return f"{STORE if schema else FOR_PEOPLE}.{relation}"
+    known = schema == "store" and (relation in tables("r9999") or relation == "publication")
+    return f"{alias}.{name}" if known else None
+
+
+def put_for_people(con: duckdb.DuckDBPyConnection, sql: str, alias: str, revision: str) -> None:
+    """Let some SQL find the views for people in `main` by their names, and the tables as `store.run`.
+
+    Those that it names are made, or all if it may ask which there are.
+    """
+    con.execute("set search_path = 'memory.main'")
+    if _ANY.search(sql):
+        make_all(con, alias, revision)
+    else:
+        _make_named(con, set(_WORD.findall(sql.lower())), alias, revision)
+
+
+def make_all(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
+    """Make what is left of the views for people, where SQL finds them."""
+    _make_named(con, {*for_people(), *tables(revision)}, alias, revision)
+
+
+def _make_named(con: duckdb.DuckDBPyConnection, words: set[str], alias: str, revision: str) -> None:
+    stored = tables(revision)
+    for table in sorted(words & stored.keys()):
+        con.execute(f"create or replace view {STORE}.{table} as from {alias}.store.{table}")
+    _make(con, _with_what_they_read(words), "memory.main", alias, revision)
+
+
+def _with_what_they_read(words: Collection[str]) -> list[str]:
+    """Return the views and macros for people with some names, and those that they read, those first."""
+    known = definitions(_folder())
+    people = set(for_people())
+    wanted = new = people & set(words)
+    while new:
+        new = {word for name in new for word in _WORD.findall(known[name][1])} & people - wanted
+        wanted = wanted | new
+    return [name for name in known if name in wanted]
+
+
+def _make(
+    con: duckdb.DuckDBPyConnection,
+    names: Collection[str],
+    schema: str,
+    alias: str,
+    revision: str,
+) -> None:
+    """Make views and macros in a schema that is searched first, over what is named in full."""
+    tables_now = tables(revision)
+    for name in names:
+        kind, body = definitions(_folder())[name]
+        body = _NAMED.sub(
+            lambda found: f"{alias if found[1] in tables_now else 'memory'}.store.{found[1]}",
+            body,
+        )
+        con.execute(f"create or replace {kind} {schema}.{name.rpartition('.')[2]} {body}")
+
+
+def replace(con: duckdb.DuckDBPyConnection, path: Path, alias: str, revision: str) -> None:
+    """Make the views and macros in the schema `store` of a file anew, as those of its revision.
+
+    A migration then reads none that somebody else made. Raises DatabaseError if a macro of the file has
+    the name of a function of DuckDB, which would be found in its place.
+    """
+    known = "select function_name from duckdb_functions() where database_name"
+    taken = con.execute(
+        f"{known} = $1 and not internal and function_name in ({known} = 'system')", [alias]
+    ).fetchall()
+    if taken:
+        raise DatabaseError(
+            f"{path}: has a macro {taken[0][0]}, the name of a function of DuckDB; drop it first"
+        )
+    comments = con.execute(
+        "select format('view store.{}', view_name), comment from duckdb_views() "
+        "where database_name = $alias and schema_name = 'store' union all "
+        "select format('column store.{}.{}', table_name, column_name), comment from duckdb_columns() "
+        "where database_name = $alias and schema_name = 'store' "
+        "and table_name not in (select table_name from duckdb_tables())",
+        {"alias": alias},
+    ).fetchall()
+    con.execute(f"use {ident(alias)}.main")
+    made = set()
+    for step in sorted((_folder() / "versions").glob("*.sql")):
+        if step.name[:4] > revision[1:]:
+            break
+        for one in _DEFINITION.finditer(f"{step.read_text(encoding='utf-8').strip()}\n\n"):
+            if one["name"] not in made and one["kind"] == "macro":
+                con.execute(f"drop macro table if exists {one['name']}")
+                con.execute(f"drop macro if exists {one['name']}")
+            con.execute(f"create or replace {one['kind']} {one['name']} {one['body']}")
+            made.add(one["name"])
+    for what, comment in comments:
+        if comment is not None and what.split(".")[1] in {n.removeprefix("store.") for n in made}:
+            con.execute(f"comment on {what} is {literal(comment)}")
+
+
+def statements(revision: str) -> list[str]:
+    """Return the statements that make what commands read as temporary views.
+
+    They are over temporary tables and views of the names of tables, where there are any.
+    """
+    known = definitions(_folder())
+    views = [name for name in known if "." in name] + _with_what_they_read(READ_BY_COMMANDS)
+    stored = tables(revision)
+
+    def found_first(found: re.Match[str]) -> str:
+        is_macro = known.get(found[0], ("table",))[0] == "macro"
+        return f"memory.{found[0]}" if is_macro else found[1]
+
+    return [
+        f"create or replace temp view {name.rpartition('.')[2]} "
+        f"{_NAMED.sub(found_first, known[name][1])}"
+        for name in views
+        if known[name][0] == "view" and name not in stored
+    ]
