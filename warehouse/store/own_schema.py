@@ -27,9 +27,9 @@ FOR_PEOPLE = "memory.people"
 # millisecond.
 READ_BY_COMMANDS = (
     "comparisons", "curve_point_versions", "fused_run_versions", "gate_versions",
-    "imported_score_versions", "nugget_assignment_versions", "prediction_versions",
-    "qrels_versions", "query_score_versions", "query_text", "runs", "score_versions",
-    "slice_query_score_versions", "slice_score_versions",
+    "imported_score_versions", "left_out_query_versions", "nugget_assignment_versions",
+    "prediction_versions", "qrels_versions", "query_score_versions", "query_text", "run_versions",
+    "runs", "score_versions", "slice_query_score_versions", "slice_score_versions",
 )  # fmt: skip
 # What Alembic makes, and what a replica has in addition.
 _REVISION = re.compile(
