@@ -1,3 +1,8 @@
+alter table store.gate_result add column low double;
+alter table store.gate_result add column high double;
+alter table store.gate_result add column could_see double;
+alter table store.gate_acceptance add column accepted_by varchar;
+
 /* One row per time that a run was made the baseline of its group (`warehouse gates baseline`); the newest counts. */
 create table store.gate_baseline (
     run_id integer not null,  -- Key of run, or of forgotten_run: the version that was named.
