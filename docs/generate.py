@@ -540,7 +540,10 @@ def declared_keys() -> Mapping[str, Mapping[str, Any]]:
         "[[gates]]": project_file.Gate,
         "[limits]": project_file.Limits,
     }
-    top = {"database", "metrics", "aliases", "settle", "publish", "lake", "report", "on_fire"}
+    top = {
+        "database", "metrics", "aliases", "settle", "publish", "lake", "report", "on_fire",
+        "unchecked",
+    }  # fmt: skip
     whole = {one.name: one.type for one in fields(project_file.ProjectFile) if one.name in top}
     return {"the top of the file": whole} | {
         title: {one.encode_name: one.type for one in fields(table)}

@@ -148,8 +148,7 @@ def attempt(wh: Warehouse, folder: Path, load: str, before: bytes, engine: Engin
 
 # What tells a statement of a load from its others, each with an error of the engine itself in it.
 FAULTS: tuple[tuple[str, str, type[duckdb.Error]], ...] = (
-    ("qrels.txt", "duckdb_views()", duckdb.Error),
-    ("qrels.txt", ".recency(", duckdb.IOException),
+    ("qrels.txt", "from duckdb_tables()", duckdb.IOException),
     ("qrels.txt", "create temp table staged", duckdb.Error),
     ("qrels.txt", "insert into judgment", duckdb.Error),
     ("iterations", "describe select", duckdb.SerializationException),

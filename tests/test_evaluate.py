@@ -89,7 +89,7 @@ def test_what_is_there_already_is_not_computed_along(tiny: Warehouse) -> None:
 @pytest.mark.core
 def test_values_of_each_query_and_the_silent_one(tiny: Warehouse) -> None:
     tiny.evaluate(metrics="RR")
-    assert stored(tiny, "select run, query_id, value from query_scores order by all") == [
+    assert stored(tiny, "select run, query_id, value from query_score_versions order by all") == [
         ("first", "q1", 0.5),
         ("first", "q2", 1.0),
         ("second", "q1", 1.0),
@@ -201,7 +201,8 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     assert values == {"first": 0.375, "second": 0.25}
     of_queries = stored(
         tiny,
-        "select query_id, value from query_scores where metric = 'RR' and run = 'first' order by 1",
+        "select query_id, value from query_score_versions where metric = 'RR' and run = 'first' "
+        "order by 1",
     )
     assert of_queries == [("q1", 0.25), ("q2", 0.5)]
     kept = stored(tiny, "select evaluation_id, query_id, value from store.query_score order by all")
@@ -325,7 +326,7 @@ def kept(wh: Warehouse, dataset: str, protocol: str) -> tuple[Values, Values]:
     where = "where dataset = $d and protocol = $p"
     asked = {"d": dataset, "p": protocol}
     of_queries = stored(
-        wh, f"select run, query_id, metric, value from query_scores {where}", **asked
+        wh, f"select run, query_id, metric, value from query_score_versions {where}", **asked
     )
     totals = stored(wh, f"select run, 'all', metric, value from scores {where}", **asked)
     return (
@@ -385,7 +386,7 @@ def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse, num
 
 
 def everything(wh: Warehouse) -> dict[tuple, str | None]:
-    found = stored(wh, "select run, protocol, metric, query_id, value from query_scores")
+    found = stored(wh, "select run, protocol, metric, query_id, value from query_score_versions")
     totals = stored(wh, "select run, protocol, metric, 'all', value from scores")
     return {tuple(row[:4]): bits(row[4]) for row in [*found, *totals]}
 
@@ -475,7 +476,7 @@ def test_totals_are_summed_in_the_order_of_the_queries(tmp_path: Path) -> None:
         total = 0.0
         for (one,) in stored(
             wh,
-            "select value from query_scores where run = $r and metric = $m order by query_id",
+            "select value from query_score_versions where run = $r and metric = $m order by query_id",
             r=run,
             m=metric,
         ):
@@ -717,12 +718,14 @@ def test_windows_of_runs_are_stored_one_after_another(
     found = wh.evaluate("tiny", metrics="RR AP", slices="n = num_relevant", on_metric=change)
     # RR of run 4 and second, AP of runs 0 to 4 and second, and both metrics by n of those left
     assert (found.computed, found.up_to_date) == (8 + 10, 3)
-    assert stored(wh, "select run, metric, value from leaderboard order by all") == [
+    assert stored(
+        wh, "select run, metric, value from score_versions where is_current order by all"
+    ) == [
         *((f"run {n}", metric, 0.75) for n in range(1, 5) for metric in ("AP", "RR")),
         ("second", "AP", 0.5),
         ("second", "RR", 0.5),
     ]
-    assert stored(wh, "select count(*) from slice_scores") == [(10,)]
+    assert stored(wh, "select count(*) from slice_score_versions where is_current") == [(10,)]
     # AP of run 0 and RR are gone with it; numbers are not used again, and none is left out
     assert stored(wh, "select max(evaluation_id) from store.evaluation") == [(4 + 8 + 10,)]
     assert wh.verify().is_good

@@ -150,7 +150,13 @@ def test_every_view_has_an_example(wh: Warehouse) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    "relation", sorted(view_examples.EXAMPLES.keys() - {"gates", "gate_versions"})
+    "relation",
+    # of which the demo has none
+    sorted(
+        view_examples.EXAMPLES.keys()
+        - {"gates", "gate_versions"}
+        - {name for name in view_examples.EXAMPLES if name.startswith("left_out")}
+    ),
 )
 def test_the_examples_of_the_views_answer(
     wh: Warehouse, small_with_parts: Warehouse, relation: str, tmp_path: Path
