@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -163,12 +164,17 @@ def for_people() -> list[str]:
 
 
 def put(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
-    """Make the views and macros that commands read, beside an attached file."""
+    """Make the views and macros that commands read, beside an attached file: all of them, or none."""
     con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
-    stored = [name for name in definitions(_folder()) if "." in name]
-    con.execute(f"set search_path = {literal(STORE)}")
-    _make(con, stored, STORE, alias, revision)
-    put_more(con, READ_BY_COMMANDS, alias, revision)
+    try:
+        stored = [name for name in definitions(_folder()) if "." in name]
+        con.execute(f"set search_path = {literal(STORE)}")
+        _make(con, stored, STORE, alias, revision)
+        put_more(con, READ_BY_COMMANDS, alias, revision)
+    except BaseException:
+        with suppress(duckdb.Error):
+            con.execute(f"drop schema {STORE} cascade; drop schema {FOR_PEOPLE} cascade")
+        raise
 
 
 def put_more(
