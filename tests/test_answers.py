@@ -315,20 +315,20 @@ def test_a_gate_checks_answers_that_were_assessed_again(
 ) -> None:
     (tmp_path / "warehouse.toml").write_text(
         'database = "warehouse.duckdb"\n[datasets.tiny]\nqrels = "qrels.txt"\n[[gates]]\n'
-        'dataset = "tiny"\nmetric = "NuggetScore(judge=j)"\nagainst = "one"\nmax_drop = 0.1\n'
+        'dataset = "tiny"\nmetric = "NuggetScore(judge=j)"\nagainst = "one"\nmax_drop = 0.1\nstrict = true\n'
     )
     monkeypatch.chdir(tmp_path)
     rows = [NUGGET | {"run": run, "assignment": "support"} for run in RUNS]
     wh.ingest_nuggets("tiny", rows)
     wh.ingest_assignments("tiny", rows, judge="j")
     wh.evaluate("tiny", metrics="NuggetScore(judge=j)")
-    assert {row.verdict for row in wh.check(new=True)} <= {"first", "good"}
+    assert {row.verdict for row in wh.check(new=True)} <= {"unchecked", "good"}
     assert wh.check(new=True).fetchall() == []
     rows[-1]["assignment"] = "partial_support"
     wh.ingest_assignments("tiny", rows, judge="j", replace=True)
     wh.evaluate("tiny")
     (row,) = wh.check(new=True)
-    assert (row.run, row.value, row.verdict) == ("silent", 0.5, "regressed")
+    assert (row.run, row.value, row.verdict) == ("silent", 0.5, "worse")
 
 
 def test_assessed_answers_count_whatever_is_judged(wh: Warehouse) -> None:

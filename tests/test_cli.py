@@ -920,8 +920,8 @@ def test_an_error_about_a_column_says_what_there_is(
     run: Callable[..., Answer], small: Warehouse
 ) -> None:
     of_board = (
-        "leaderboard has dataset, metric, protocol, place, run, system, value, num_answered, "
-        "num_judged, evaluated_at, direction, run_id"
+        "leaderboard has dataset, metric, protocol, place, run, system, value, is_evaluated, "
+        "num_answered, num_judged, evaluated_at, direction, run_id"
     )
     of_score = (
         "score has evaluation_id, aggregate, value, num_queries, num_answered, num_judged, part"
@@ -993,7 +993,7 @@ def test_the_shell(
 @pytest.mark.slow
 def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path, program) -> None:
     assert run("init").code == 0
-    views = ("leaderboard", "rankings", "history", "judgments")
+    views = ("leaderboard", "predictions", "history", "qrels")
     answers = program.calls(*(f"query 'from {view}'" for view in views), cwd=here)
     for line, found in answers.items():
         assert (found.code, found.err) == (0, "no rows\n"), line

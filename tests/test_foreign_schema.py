@@ -190,11 +190,21 @@ def test_other_tables_are_refused(changed, case: str) -> None:
     assert wh.path.read_bytes() == before
 
 
+# As the revision before gates had error rates left its tables.
+BEFORE_R0007 = (
+    "drop table store.gate_baseline; drop table store.gate_place; drop table store.gate_alert; "
+    "alter table store.gate_result drop column low; alter table store.gate_result drop column high; "
+    "alter table store.gate_result drop column could_see; "
+    "alter table store.gate_acceptance drop column accepted_by; "
+)
+
+
 @pytest.mark.slow
 def test_an_upgrade_reads_no_view_of_others(changed) -> None:
     """The last migration made one view alone: without it, the file is as the step before left it."""
     wh = changed(
-        "drop view store.only_warehouse; update store.alembic_version set version_num = 'r0005'; "
+        f"{BEFORE_R0007}drop view store.only_warehouse; "
+        "update store.alembic_version set version_num = 'r0005'; "
         "create or replace view runs as select content from read_text('{secret}'); "
         "create or replace view store.run_version as select content as name from read_text('{secret}'); "
         "create or replace macro store.recency(a, b) as (select content from read_text('{secret}'))"
@@ -215,7 +225,7 @@ def test_an_upgrade_reads_no_view_of_others(changed) -> None:
 @pytest.mark.slow
 def test_a_macro_that_an_upgrade_would_take_for_a_function(changed) -> None:
     wh = changed(
-        "update store.alembic_version set version_num = 'r0005'; "
+        f"{BEFORE_R0007}update store.alembic_version set version_num = 'r0005'; "
         "create macro rank() as (select content from read_text('{secret}'))"
     )
     with pytest.raises(WarehouseError, match="has a macro rank"):

@@ -124,7 +124,7 @@ def test_the_same_again_another_content_and_a_new_version(wh: Warehouse) -> None
     assert content(wh, "both") == before
     assert wh.fuse(DATASET, NAMES, "rrf", name="both", replace=True).loaded.version == 2
     assert rows(
-        wh, "select run_version, method, is_current from fused_runs group by all order by 1"
+        wh, "select run_version, method, is_current from fused_run_versions group by all order by 1"
     ) == [
         (1, "sum", False),
         (2, "rrf(k=60)", True),

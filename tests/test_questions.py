@@ -215,11 +215,10 @@ def test_macros_answer_as_the_commands_do(wh: Warehouse, tmp_path: Path) -> None
         assert (asked.run, asked.system, asked["AP(rel=2)"]) == (run, system, value)
         (at,) = [row.place for row in wh.leaderboard("dl19", metrics="AP(rel=2)") if row.run == run]
         assert at == place
-    steps = "select run, value, best_so_far, is_record from history where metric = $m order by step"
+    steps = "select run, value, best_so_far, is_record from history "
+    steps += "where metric = 'nDCG@10' order by step"
     timeline = wh.history("dl19", "nDCG@10")
-    assert rows(wh, steps, m="nDCG@10") == [
-        (r.run, r.value, r.best_so_far, r.is_record) for r in timeline
-    ]
+    assert rows(wh, steps) == [(r.run, r.value, r.best_so_far, r.is_record) for r in timeline]
     assert rows(wh, "from compare('dl19', 'bm25', 'nobody', 'nDCG@10')") == []
     pytest.importorskip("scipy")
     (pair,) = wh.compare("dl19", ["bm25", "tasb"], "nDCG@10")

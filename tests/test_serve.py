@@ -275,6 +275,10 @@ def test_pages_are_those_of_the_report(server: Server, tmp_path: Path) -> None:
         elif not name.endswith("/index.html") or "queries" in name:
             found, wanted = answer.page, Page(path.read_text(encoding="utf-8"))
             assert found.cells == wanted.cells
+            # what a server can be asked in addition
+            for one in (*found.data, *wanted.data):
+                if isinstance(one, dict):
+                    one.pop("tests", None)
             assert found.data == wanted.data
             compared += 1
     assert compared > 15

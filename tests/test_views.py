@@ -125,7 +125,6 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
         "dataset = 'tiny'",
         "run_id = 2",
         "system = 's'",
-        "is_current",
     )
     with wh.file.read() as con:
         for condition in conditions:

@@ -22,7 +22,7 @@ from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metric, Metrics, known_metric
+from warehouse.metrics.notation import Metric, Metrics
 from warehouse.report import replica, shared_lake
 from warehouse.report.result import Result
 from warehouse.store import database
@@ -1317,13 +1317,6 @@ class Warehouse:
         from warehouse.analyze import explain
         from warehouse.report import presentation
 
-        if (
-            isinstance(query, str)
-            and isinstance(metric, str)
-            and known_metric(query) is not None
-            and known_metric(metric) is None
-        ):
-            query, metric = metric, query
         with self.file.read() as con:
             found = explain.explain(
                 con, dataset, _given("run", run), _given("query", query), metric,

@@ -89,7 +89,7 @@ def explain(
     check_at_least(0, top=top)
     with past.put_one(con, dataset, past.state(None, qrels)) as (found, _):
         rules = stored_metrics.stored_rules(con, protocol)
-        _check_order(con, found, run, query, metric)
+        query, metric = _in_order(con, found, run, query, metric)
         asked = stored_metrics.first_name(con, found, metric, rules)
         made = stored_metrics.with_missing(con, [found], asked, rules, runs=[run])
         name = stored_metrics.choose(con, found, asked, rules)[0]
@@ -99,17 +99,19 @@ def explain(
         return replace(explained, tie_range=ties, notes=told)
 
 
-def _check_order(
+def _in_order(
     con: duckdb.DuckDBPyConnection, dataset: str, run: str, query: str, metric: Asked | None
-) -> None:
-    """Refuse a run, a metric and a query that stand in each other's places."""
+) -> tuple[str, Asked | None]:
+    """Return the query and the metric, in whichever order they came; refuse a run that is not first."""
     words = [run, query, *([metric] if isinstance(metric, str) else [])]
     kinds = _kinds(con, dataset, words)
     wanted = ["run", "query", *(["metric"] if isinstance(metric, str) else [])]
     fitting = {kind: next((word for word in words if kind in kinds[word]), None) for kind in wanted}
     in_place = all(kind in kinds[word] for kind, word in zip(wanted, words, strict=True))
     if in_place or None in fitting.values() or len(set(fitting.values())) < len(words):
-        return
+        return query, metric
+    if fitting["run"] == run and isinstance(metric, str):
+        return str(fitting["query"]), fitting["metric"]
     right = [str(fitting[kind]) for kind in ("run", "metric", "query") if kind in fitting]
     told = ", ".join(f"{word} is a {kind}" for kind, word in fitting.items())
     raise UsageError(

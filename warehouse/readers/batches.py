@@ -113,6 +113,7 @@ def groups(
     shared: bool = False,
     single: bool = False,
     empty: bool = False,
+    watched: bool = True,
 ) -> Iterator[Group]:
     """Open the sources and yield those that can be staged together, in order, the others singly.
 
@@ -132,7 +133,7 @@ def groups(
     shares: _Key | None = None
     with contextlib.ExitStack() as stack:
         for source in sources:
-            opened, closing = _open(source, hashed)
+            opened, closing = _open(source, hashed, watched)
             key = _batch_key(opened, given, mapping) if can else None
             bytes_ = (
                 opened.size * (key[0].text_size if key else 1)
@@ -163,14 +164,14 @@ def _most_files() -> int:
     return min(max(allowed - _OTHER_FILES, 1), _FILES)
 
 
-def _open(source: object, hashed: bool) -> tuple[object, contextlib.ExitStack]:
+def _open(source: object, hashed: bool, watched: bool) -> tuple[object, contextlib.ExitStack]:
     """Return a source, opened if it is a file, or its error, and what closes it."""
     closing = contextlib.ExitStack()
     source = registry.meant(source, "run")
     if not isinstance(source, str | os.PathLike):
         return source, closing
     try:
-        return closing.enter_context(open_file(source, hashed=hashed)), closing
+        return closing.enter_context(open_file(source, hashed=hashed, watched=watched)), closing
     except InputError as error:
         return error, closing
 

@@ -213,8 +213,13 @@ class _HashThread:
 
 
 @contextlib.contextmanager
-def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator[LocalFile]:
-    """Yield the plain file behind a path or `-`; copies are removed after. Raises InputError."""
+def open_file(
+    given: str | os.PathLike[str], *, hashed: bool = True, watched: bool = True
+) -> Iterator[LocalFile]:
+    """Yield the plain file behind a path or `-`; copies are removed after. Raises InputError.
+
+    A file that changed meanwhile is refused, unless it is not `watched`: then the caller looks.
+    """
     text = os.fspath(given)
     source = "<stdin>" if text == "-" else str(text)
     with contextlib.ExitStack() as stack:
@@ -225,7 +230,7 @@ def open_file(given: str | os.PathLike[str], *, hashed: bool = True) -> Iterator
             if isinstance(error, BlockingIOError | InterruptedError):
                 raise
             raise _unreadable(source, error) from error
-        if _state(text) != before:
+        if watched and _state(text) != before:
             raise InputError(f"{source}: was changed while it was read: read it again")
 
 

@@ -222,7 +222,8 @@ def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Ev
         work.on_file(work.shown(source.path), total)
         yield from _take_one(work, source)
         return
-    for group in groups([source.path for source in alike], **loading.reading(alike[0])):
+    paths, how = [source.path for source in alike], loading.reading(alike[0])
+    for group in groups(paths, **how, watched=False):  # each is looked at again: see loading.take
         members = alike[group.first : group.first + len(group.sources)]
         for source in members:
             work.on_file(work.shown(source.path), total)

@@ -10,7 +10,7 @@ from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 7
-EXAMPLES = {"schema": ("warehouse schema", "warehouse schema rankings")}
+EXAMPLES = {"schema": ("warehouse schema", "warehouse schema predictions")}
 
 
 def schema(
