@@ -36,7 +36,7 @@ BOARD = "select dataset, run, metric, value from score_versions where is_current
 CURRENT = "select dataset, run, metric, query_id, value from query_scores order by all"
 VALUES = (
     "select dataset, run, metric, protocol, query_id, value, is_current "
-    "from query_scores order by all"
+    "from query_score_versions order by all"
 )
 
 
