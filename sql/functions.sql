@@ -151,9 +151,9 @@ create temp macro expected_precisions(num_rel, rel_above, first_rank, last_rank,
 -- as all below the rank are in any order too, further below.
 create temp macro expected_reciprocal_rank(num_rel, first_rank, last_rank, k) as
     ratio(num_rel, last_rank - first_rank + 1) * list_reduce(
-        range(at_most(last_rank - num_rel + 1, k), first_rank - 1, -1)::double[],
-        lambda below, rank: 1 / rank + coalesce(ratio(last_rank - num_rel - rank + 1, last_rank - rank), 0) * below,
-        0e0
+        -- DuckDB 1.5.6 computes other values of several rows if the first value is an argument
+        list_prepend(0e0, range(at_most(last_rank - num_rel + 1, k), first_rank - 1, -1)::double[]),
+        lambda below, rank: 1 / rank + coalesce(ratio(last_rank - num_rel - rank + 1, last_rank - rank), 0) * below
     );
 
 -- p^first + ... + p^last.
