@@ -185,69 +185,6 @@ def test_pairs_that_repeat():
     assert scored((*files, "RR", "--relevance", "1", "--repeated", "first")) == 0.75
 
 
-def test_the_best_row_of_a_document_is_kept(put, tmp_path):
-    """a has 1 and 3, b has 2: the best row of a is above b, whichever scores are the best."""
-    rows = [("q", "a", 1), ("q", "b", 2), ("q", "a", 3)]
-    csv = put("query_id,doc_id,score\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "r.csv")
-    trec = put("".join(f"{q} Q0 {d} 1 {s} x\n" for q, d, s in rows), "r.run")
-    ranks = put("query_id,doc_id,rank\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows), "k.csv")
-    jsonl = put(
-        "".join(json.dumps({"query_id": q, "doc_id": d, "score": s}) + "\n" for q, d, s in rows),
-        "r.jsonl",
-    )
-    qrels = {"q": {"a": 1}}
-    for source in (csv, trec, jsonl, ranks):
-        for lowest in (False, True) if source is not ranks else (False,):
-            how = {"run_repeated": "best", "lower_is_better": lowest}
-            assert Warehouse.score(qrels, source, "RR", **how).means() == {"RR": 1.0}
-            wh = Warehouse(tmp_path / f"{source.name}{lowest}.duckdb")
-            wh.ingest_qrels("d", qrels)
-            wh.ingest_run("d", source, name="r", repeated="best", lower_is_better=lowest)
-            (row,) = wh.query("select score from store.prediction where doc_id = 'a'")
-            assert row.score == (1 if lowest or source is ranks else 3)
-    assert Warehouse.score(qrels, csv, "RR", run_repeated="first").means() == {"RR": 0.5}
-
-
-@needs_cases
-def test_queries_without_relevant_documents_are_told_and_set():
-    """Of 3 users one has an item with 4 stars, and it is first: 1/3, or 1 without the others."""
-    files = field("no_relevant/ratings.csv"), field("no_relevant/recs.csv")
-    for told, value in (("", 1 / 3), (", no_relevant=skip", 1), (", no_relevant=1", 1)):
-        found = Warehouse.score(*files, f"HR(rel=4{told})@1")
-        assert list(found.means().values()) == pytest.approx([value])
-        (note,) = found.notes
-        assert "2 of 3 queries have no document with a relevance of 4 or more" in note
-    assert Warehouse.score(*files, "HR@1").notes == ()
-    # LightGBM and XGBoost: q1 has its document second, 1/log2(3); q2 counts as 1, or is left out
-    files = field("no_relevant/q.txt"), field("no_relevant/r.txt")
-    first = 0.63092975
-    for told, value in (("1", (first + 1) / 2), ("0", first / 2), ("skip", first)):
-        found = Warehouse.score(*files, f"nDCG(no_relevant={told})@10").means()
-        assert list(found.values()) == pytest.approx([value])
-
-
-def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
-    """Where nothing is relevant, a value is the given one; where something is, it stays as it was."""
-    qrels = {"q1": {"a": 2, "b": 0}, "q2": {"c": 0}}
-    run = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
-    names = (
-        "AP nDCG@5 RR P@2 R@2 Success@1 bpref Rprec ERR@3 RBP(rel=2) F@2 AUC SetP nDCG(gains={2:5})"
-    )
-    for name in names.split():
-        metric = name if "(" in name else name.replace("@", "()@") if "@" in name else f"{name}()"
-        before = {
-            m: v for q, m, v in Warehouse.score(qrels, run, name).relation.fetchall() if q == "q1"
-        }
-        for told, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
-            asked = metric.replace(
-                ")", f"{', ' if '()' not in metric else ''}no_relevant={told})", 1
-            )
-            rows = Warehouse.score(qrels, run, asked).relation.fetchall()
-            found = {query: value for query, _, value in rows}
-            assert found["q1"] == next(iter(before.values())), asked
-            assert found.get("q2") == value, asked
-
-
 REPEATED = [("q", "a", 1.0), ("q", "b", 5.0), ("q", "a", 4.0), ("p", "a", 3.0), ("q", "a", 2.0)]
 OF_A = {"first": 1.0, "last": 2.0, "max": 4.0, "sum": 7.0, "count": 3.0}
 LAYOUTS = {
