@@ -294,7 +294,8 @@ def compare_by_slice(
     names = list(wanted_by_decile(next(iter(every.values()))))
     slices = list(dict.fromkeys(slice for slice, _ in every))
     wh.evaluate("tags", metrics=names, protocol=protocol, slices=slices)
-    found = stored(wh, "select slice, run, metric, part, value from slice_scores")
+    sql = "select slice, run, metric, part, value from slice_score_versions where is_current"
+    found = stored(wh, sql)
     ours = {tuple(row[:4]): row[4] for row in found}
     held = 0
     for (slice, run), data in every.items():

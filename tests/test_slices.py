@@ -345,11 +345,11 @@ def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
     wh.ingest_attributes(
         "tiny", sizes | {"q1": {"size": 5}}, of="queries", name="sizes", replace=True
     )
-    before = stored(wh, "select count(*) from slice_scores")
+    before = stored(wh, "select count(*) from slice_score_versions where is_current")
     third = wh.evaluate(**asked)
     assert {row[2] for row in third.details} == {"AP by size", "P@3 by size"}
     assert third.slices == ["slice size, version 2: 4 parts of the queries"]
-    now = stored(wh, "select count(*) from slice_scores")
+    now = stored(wh, "select count(*) from slice_score_versions where is_current")
     assert now[0][0] == before[0][0] + 2 * 2 * 4  # the old values stay
     # so does another definition under a name
     fourth = wh.evaluate(metrics="AP", slices="small = size < 2")

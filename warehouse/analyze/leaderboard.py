@@ -78,7 +78,8 @@ def leaderboard(
         names, order = _names(con, datasets, metrics, sort, rules)
         made: Mapping[str, int] = {}
         lacking: tuple[str, ...] = ()
-        if rules.is_imported and len(datasets) == 1 and as_of is None:
+        is_as_stored = rules.is_imported if as_of is None else not names
+        if is_as_stored and len(datasets) == 1 and slice is None:
             lacking = _without_values(con, datasets[0], names, rules)
         if compute:
             if slice is not None:
@@ -140,7 +141,7 @@ def leaderboard(
 def _without_values(
     con: duckdb.DuckDBPyConnection, dataset: str, names: list[str], rules: Protocol
 ) -> tuple[str, ...]:
-    """Return a note about the runs whose values no other program computed, if there are any."""
+    """Return a note about the runs that have no values, if there are any."""
     rows = con.execute(
         "select run from run_version where is_current and dataset = $dataset "
         "and not exists (from score_versions where score_versions.run_id = run_version.run_id "
@@ -150,8 +151,13 @@ def _without_values(
     ).fetchall()
     if not rows:
         return ()
+    runs = listing((run for (run,) in rows), 5)
+    if not rules.is_imported:
+        return (
+            f"no values were stored yet of {runs}; those of a metric that is named are computed",
+        )
     how = command("ingest scores FILE", dataset)
-    return (f"no values were loaded of {listing((run for (run,) in rows), 5)}; to load: {how}",)
+    return (f"no values were loaded of {runs}; to load: {how}",)
 
 
 def _names(

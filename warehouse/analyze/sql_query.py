@@ -64,6 +64,7 @@ def caps(given: Resources) -> Resources:
         memory_limit=given.memory_limit or f"{limit}MiB",
         threads=given.threads or min(_THREADS, os.cpu_count() or 1),
         temp_directory="",
+        for_one_statement=True,
     )
 
 

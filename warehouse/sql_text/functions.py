@@ -28,10 +28,11 @@ def definitions() -> Mapping[str, str]:
     return dict(_STATEMENT.findall(text))
 
 
-def make(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the macros in a database in memory; all connections to it have them."""
-    macros = (f"create macro {SCHEMA}.{name}{text}" for name, text in definitions().items())
-    con.execute(";\n".join(macros))
+def make(con: duckdb.DuckDBPyConnection, macros: Mapping[str, str] | None = None) -> None:
+    """Make the macros, or some of them, in a database in memory; all connections to it have them."""
+    chosen = definitions() if macros is None else macros
+    made = (f"create or replace macro {SCHEMA}.{name}{text}" for name, text in chosen.items())
+    con.execute(";\n".join(made))
 
 
 def used(*sql: str) -> dict[str, str]:

@@ -59,9 +59,8 @@ RESULT = "result"
 # Where functions are: DuckDB's own, and those of the formulas.
 _FUNCTIONS = f"system.main,{functions.SCHEMA}"
 # The views and macros of the file are not in it.
-_SEARCH_PATH = (
-    f"set search_path = '{_FUNCTIONS},{own_schema.STORE},{ALIAS}.{STORE},{own_schema.FOR_PEOPLE}'"
-)
+_SEARCHED = f"{_FUNCTIONS},{own_schema.STORE},{ALIAS}.{STORE},{own_schema.FOR_PEOPLE}"
+_SEARCH_PATH = f"set search_path = '{_SEARCHED}'"
 
 
 Watcher = Callable[[duckdb.DuckDBPyConnection], None]
@@ -84,11 +83,16 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Resources:
-    """The limits of a connection; None leaves a limit to DuckDB."""
+    """The limits of a connection; None leaves a limit to DuckDB.
+
+    A connection for one statement has no view or macro of this program until `find_views` makes those
+    that the statement names.
+    """
 
     memory_limit: str | None = None
     threads: int | None = None
     temp_directory: str | None = None
+    for_one_statement: bool = False
 
     def apply(self, con: duckdb.DuckDBPyConnection) -> None:
         """Set the limits on a connection."""
@@ -142,7 +146,10 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
         given = replace(given, temp_directory=str(_spill_folder() or ""))
     with at_the_edge():
         con = start()
-        functions.make(con)
+        if given.for_one_statement:
+            own_schema.make_schemas(con)
+        else:
+            functions.make(con)
         given.apply(con)
     return con
 
@@ -630,6 +637,8 @@ def disown(path: Path, *, lock_timeout: float = LOCK_TIMEOUT) -> bool:
 
 def check_schema(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse to read a database with another schema than this program's, and say what to do."""
+    if con.execute("select current_setting('search_path')").fetchall() == [(_SEARCHED,)]:
+        return  # the file was checked when it was attached
     found = revision(con, path)
     if found is not None and found > SCHEMA_REVISION:
         raise newer_schema(path, found)

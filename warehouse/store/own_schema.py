@@ -18,6 +18,7 @@ import duckdb
 
 from warehouse.config.settings import resource_folder
 from warehouse.errors import DatabaseError, listing
+from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 
 # Where the views and macros are in the database in memory: those of the schema `store`, and those for
@@ -131,7 +132,8 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> str:
         return named
     expected = tables(named)
     wrong = [name for name, sql in expected.items() if found.get(name) != sql]
-    wrong += [name for name in found if f"store.{name.lower()}" in definitions(_folder())]
+    ours = definitions(_folder())
+    wrong += [name for name in found if f"store.{name.lower()}" in ours]
     if "publication" in found and found["publication"] != _PUBLICATION:
         wrong.append("publication")
     if wrong:
@@ -163,9 +165,14 @@ def for_people() -> list[str]:
     return [name for name in definitions(_folder()) if "." not in name]
 
 
+def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
+    """Make the schemas of the views and macros in the database in memory, with nothing in them."""
+    con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
+
+
 def put(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
     """Make the views and macros that commands read, beside an attached file: all of them, or none."""
-    con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
+    make_schemas(con)
     try:
         stored = [name for name in definitions(_folder()) if "." in name]
         con.execute(f"set search_path = {literal(STORE)}")
@@ -182,7 +189,9 @@ def put_more(
 ) -> None:
     """Make some views for people in `FOR_PEOPLE`, and make that the search path."""
     con.execute(f"set search_path = {literal(FOR_PEOPLE)}")
-    _make(con, _with_what_they_read(names), FOR_PEOPLE, alias, revision)
+    people = set(for_people())
+    wanted = [name for name in _with_what_they_read(names) if name in people]
+    _make(con, wanted, FOR_PEOPLE, alias, revision)
 
 
 def placed(name: str, alias: str) -> str | None:
@@ -207,28 +216,36 @@ def put_for_people(con: duckdb.DuckDBPyConnection, sql: str, alias: str, revisio
     if _ANY.search(sql):
         make_all(con, alias, revision)
     else:
-        _make_named(con, set(_WORD.findall(sql.lower())), alias, revision)
+        _make_named(con, sql.lower(), alias, revision)
 
 
 def make_all(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
-    """Make what is left of the views for people, where SQL finds them."""
-    _make_named(con, {*for_people(), *tables(revision)}, alias, revision)
+    """Make what is left of the views and macros, where SQL finds them."""
+    every = {*definitions(_folder()), *tables(revision), *functions.definitions()}
+    _make_named(con, " ".join(f"{name}()" for name in sorted(every)), alias, revision)
 
 
-def _make_named(con: duckdb.DuckDBPyConnection, words: set[str], alias: str, revision: str) -> None:
-    stored = tables(revision)
+def _make_named(con: duckdb.DuckDBPyConnection, sql: str, alias: str, revision: str) -> None:
+    stored, known = tables(revision), definitions(_folder())
+    words = set(_WORD.findall(sql))
     for table in sorted(words & stored.keys()):
         con.execute(f"create or replace view {STORE}.{table} as from {alias}.store.{table}")
-    _make(con, _with_what_they_read(words), "memory.main", alias, revision)
+    wanted = _with_what_they_read(words | {f"store.{word}" for word in words})
+    functions.make(con, functions.used(sql, *(known[name][1] for name in wanted)))
+    _make(con, wanted, "memory.main", alias, revision)
 
 
-def _with_what_they_read(words: Collection[str]) -> list[str]:
-    """Return the views and macros for people with some names, and those that they read, those first."""
+def _with_what_they_read(names: Collection[str]) -> list[str]:
+    """Return the views and macros with some names, and those that they read, those first."""
     known = definitions(_folder())
-    people = set(for_people())
-    wanted = new = people & set(words)
+    wanted = new = known.keys() & set(names)
     while new:
-        new = {word for name in new for word in _WORD.findall(known[name][1])} & people - wanted
+        text = " ".join(known[name][1] for name in new)
+        found = {
+            *_WORD.findall(_NAMED.sub("", text)),
+            *(f"store.{n}" for n in _NAMED.findall(text)),
+        }
+        new = known.keys() & found - wanted
         wanted = wanted | new
     return [name for name in known if name in wanted]
 
@@ -240,15 +257,19 @@ def _make(
     alias: str,
     revision: str,
 ) -> None:
-    """Make views and macros in a schema that is searched first, over what is named in full."""
-    tables_now = tables(revision)
+    """Make views and macros, those for people in a schema that is searched first.
+
+    They are over what is named in full.
+    """
+    tables_now, known = tables(revision), definitions(_folder())
     for name in names:
-        kind, body = definitions(_folder())[name]
+        kind, body = known[name]
+        store, _, bare = name.rpartition(".")
         body = _NAMED.sub(
             lambda found: f"{alias if found[1] in tables_now else 'memory'}.store.{found[1]}",
             body,
         )
-        con.execute(f"create or replace {kind} {schema}.{name.rpartition('.')[2]} {body}")
+        con.execute(f"create or replace {kind} {STORE if store else schema}.{bare} {body}")
 
 
 def replace(con: duckdb.DuckDBPyConnection, path: Path, alias: str, revision: str) -> None:
@@ -295,7 +316,8 @@ def statements(revision: str) -> list[str]:
     They are over temporary tables and views of the names of tables, where there are any.
     """
     known = definitions(_folder())
-    views = [name for name in known if "." in name] + _with_what_they_read(READ_BY_COMMANDS)
+    views = [name for name in known if "." in name]
+    views += [name for name in _with_what_they_read(READ_BY_COMMANDS) if "." not in name]
     stored = tables(revision)
 
     def found_first(found: re.Match[str]) -> str:
