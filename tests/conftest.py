@@ -32,8 +32,6 @@ from warehouse.warehouse import Warehouse
 
 PACKAGE = Path(warehouse.__file__).parent
 migrate = schema.ensure
-# Other programs' own tests, which `test_peers_own_suites.py` reads and changes.
-collect_ignore = ["peer_suites"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,11 +1,9 @@
-"""The peers' own test suites, with the import changed to `warehouse.compat`."""
+"""`warehouse.compat` against the programs that it stands in for."""
 
 from __future__ import annotations
 
 import math
 import random
-import re
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -24,45 +22,7 @@ from warehouse.errors import InputError
 
 pytestmark = pytest.mark.slow
 
-SUITES = Path(__file__).parent / "peer_suites"
-
-
-def load(path: Path, changes: dict[str, str], **names: object) -> ModuleType:
-    """Run a suite's file after some changes of its text, each of which must be in it.
-
-    It knows `names` from the start.
-    """
-    text = path.read_text(encoding="utf-8")
-    for old, new in changes.items():
-        assert old in text, f"{path}: has no {old!r}"
-        text = text.replace(old, new)
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    vars(module).update(names)
-    exec(compile(text, str(path), "exec"), module.__dict__)
-    return module
-
-
 # --------------------------------------------------------------------------- pytrec_eval
-
-_suite = load(
-    SUITES / "pytrec_eval" / "pytrec_eval_tests.py",
-    {"import pytrec_eval\n": "from warehouse.compat import pytrec_eval\n"},
-)
-TestPytrecEval = _suite.PyTrecEvalUnitTest
-
-
-@needs_cases
-@pytest.mark.parametrize("case", _suite.TRADITIONAL_TREC_EVAL_TEST_CASES, ids=lambda case: case[2])
-def test_pytrec_eval_on_the_files_of_trec_eval(
-    case: tuple[str, str, str, dict[str, int]], tmp_path: Path
-) -> None:
-    run, qrels, expected, options = case
-    for name, folder in ((run, "data"), (qrels, "data"), (expected, "upstream_golden/9.0.8")):
-        (tmp_path / name).symlink_to(SUITE / folder / name)
-    _suite.TREC_EVAL_TEST_DIR = str(tmp_path)
-    testcase = _suite.PyTrecEvalIntegrationTest()
-    _suite.generate_traditional_test(run, qrels, expected, **options)(testcase)
 
 
 def test_pytrec_eval_gives_the_same_keys_and_values() -> None:
@@ -115,86 +75,6 @@ def test_pytrec_eval_refuses_what_is_no_run() -> None:
 
 
 # --------------------------------------------------------------------------- ranx
-
-# What these ask for is not there, by design: lists and inner functions for numba, and files of LZ4.
-LEFT_OUT = {
-    "qrels_test.test_to_typed_list",
-    "run_test.test_to_typed_list",
-    "run_test.test_save_load_lz4",
-    "condorcet_test.test_get_candidates",
-    "condorcet_test.test_get_results",
-}
-OURS = "from warehouse.compat.ranx"
-USUAL = {
-    "from ranx import": f"{OURS} import",
-    "from ranx.data_structures.qrels import": f"{OURS}.lists import",
-    "from ranx.data_structures.run import": f"{OURS}.lists import",
-    "from ranx.fusion import": f"{OURS}.fusion import",
-    "from ranx.fusion.condorcet import get_candidates, get_results": "",
-    "from ranx.metrics": f"{OURS}.metrics",
-    "import ranx.metrics as rm": "import warehouse.compat.ranx.metrics as rm",
-    "from ranx.normalization import": f"{OURS}.normalization import",
-    "from numba.typed import List as TypedList": "TypedList = list",
-    "from numba.typed import List": "List = list",  # numba takes seconds to compile its own
-} | {
-    f"{OURS}.metrics.{name} import": f"{OURS}.metrics import"
-    for name in ("bpref", "f1", "precision", "recall", "rank_biased_precision")
-}
-# Fewer queries, so that the six comparisons take less time; and a seed that breaks no other test.
-OTHERS = {
-    "report_test": {"return 1_000": "return 40", "random.seed = 42": "random.seed(42)"},
-}
-LONG = {"report_test.test_stat_test", "report_test.test_to_dict"}
-# Each merging takes a second; of these files CI runs a few.
-MERGING = (
-    "comb_",
-    "condorcet",
-    "borda",
-    "isr",
-    "mixed",
-    "norm",
-    "rbc",
-    "rrf",
-    "weighted",
-    "wmnz",
-    "wsum",
-)
-IN_CI = ("comb_sum_test", "rank_norm_test")
-
-
-def load_ranx(path: Path) -> ModuleType:
-    """Run one of ranx's files with its imports changed, and names of its own for its fixtures."""
-    text = path.read_text(encoding="utf-8")
-    changed = text
-    for old, new in (USUAL | OTHERS.get(path.stem, {})).items():
-        changed = changed.replace(old, new)
-    for name in re.findall(r"@pytest\.fixture\ndef (\w+)\(", changed):
-        changed = re.sub(rf"(?<![.\w\"/]){name}(?![\w\"/])", f"{path.stem}_{name}", changed)
-    return load(path, {text: changed})
-
-
-RANX = sorted(path.stem for path in (SUITES / "ranx").glob("*.py"))
-for _file in RANX:
-    _path = SUITES / "ranx" / f"{_file}.py"
-    for _name, _thing in vars(load_ranx(_path)).items():
-        _whole = f"{_file}.{_name}"
-        if _name.startswith("test_") and _whole not in LEFT_OUT:
-            _merges = any(word in _file for word in MERGING) and _file not in IN_CI
-            _marked = pytest.mark.long(_thing) if _whole in LONG or _merges else _thing
-            globals()[f"test_ranx_{_file}_{_name[5:]}"] = _marked
-        elif type(_thing).__name__ == "FixtureFunctionDefinition":
-            globals()[_name] = _thing
-
-
-@pytest.fixture(autouse=True)
-def ranx_data(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Give ranx's tests a copy of their files, some of which they write over."""
-    if request.function.__module__ in RANX:
-        shutil.copytree(SUITES / "ranx" / "test_data", tmp_path / "tests/unit/ranx/test_data")
-        monkeypatch.chdir(tmp_path)
-
 
 METRICS = [
     "hits@3", "hits", "hit_rate@2", "precision@5", "precision", "recall@4", "recall", "f1@5", "f1",
@@ -384,29 +264,6 @@ def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------- ir_measures
-
-# Each names a provider of its own, and is run with ours in its place. Those of two others are left out:
-# gdeval means 2^grade - 1 by every nDCG and rounds to five digits, and Accuracy passes over queries.
-_OURS = "__import__('warehouse.compat.ir_measures').compat.ir_measures.provider"
-_BASE = load(SUITES / "ir_measures" / "base.py", {})
-_PROVIDERS = {
-    "pytrec_eval": {
-        "from .base import BaseMeasureTest": "",
-        "ir_measures.providers.PytrecEvalProvider()": _OURS,
-    },
-    "judged": {},
-    "pyndeval": {},
-}
-for _name, _changes in _PROVIDERS.items():
-    _changes[f"provider = ir_measures.{_name}\n"] = f"provider = {_OURS}\n"
-    _path = SUITES / "ir_measures" / f"test_{_name}.py"
-    _suite_of = load(_path, _changes, BaseMeasureTest=_BASE.BaseMeasureTest)
-    (_class,) = (thing for name, thing in vars(_suite_of).items() if name.startswith("Test"))
-    globals()[f"TestIrMeasures_{_name}"] = _class
-    if _name == "pytrec_eval":
-        for _name in vars(_class).keys() - {"test_P", "test_nDCG", "test_infAP"}:
-            if _name.startswith("test_"):
-                setattr(_class, _name, pytest.mark.long(vars(_class)[_name]))
 
 
 def test_ir_measures_gets_the_same_values_from_our_provider() -> None:
