@@ -91,6 +91,7 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         ".html",
         ".css",
         ".js",
+        "assets/vega.txt",
         "migrations/tables.json",
     )
     assert [name for name in inside if not name.endswith(known)] == []
