@@ -232,6 +232,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     return folder
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "line"), RUN_EXAMPLES)
 def test_every_example_runs_as_printed(
     name: str, line: str, prepared: Path, demo_file: Path, tmp_path: Path, program,

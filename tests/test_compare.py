@@ -431,7 +431,9 @@ def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> N
     assert diff.boards.relation.project("place_before, place_after").fetchall() == [(1, 1), (1, 1)]
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 8, 700])
+@pytest.mark.parametrize(
+    "number", [1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 8, 700))]
+)
 def test_a_difference_that_is_the_same_everywhere_is_no_certainty(
     wh: Warehouse, number: int
 ) -> None:

@@ -364,7 +364,7 @@ def test_stored_values_are_the_scored_ones_to_the_bit(
 ) -> None:
     monkeypatch.setattr("warehouse.evaluate.stored_runs.BATCH_LISTED", 10_000)
     qrels = demo_data / "qrels.txt.gz"
-    runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25", "splade_pp_ed")]
+    runs = [demo_data / f"{name}.run.gz" for name in ("bm25", "rr_gpt35_bm25")]
     wh.ingest_qrels("dl19", str(qrels))
     for path in runs:
         wh.ingest_run("dl19", str(path))

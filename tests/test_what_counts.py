@@ -104,19 +104,33 @@ def test_every_metric_of_relevance_takes_what_counts_for_queries_without():
     names = (
         "AP nDCG@5 RR P@2 R@2 Success@1 bpref Rprec ERR@3 RBP(rel=2) F@2 AUC SetP nDCG(gains={2:5})"
     )
-    for name in names.split():
-        metric = name if "(" in name else name.replace("@", "()@") if "@" in name else f"{name}()"
-        before = {
-            m: v for q, m, v in Warehouse.score(qrels, run, name).relation.fetchall() if q == "q1"
-        }
-        for wanted, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
-            asked = metric.replace(
-                ")", f"{', ' if '()' not in metric else ''}no_relevant={wanted})", 1
-            )
-            rows = Warehouse.score(qrels, run, asked).relation.fetchall()
-            found = {query: value for query, _, value in rows}
-            assert found["q1"] == next(iter(before.values())), asked
-            assert found.get("q2") == value, asked
+
+    def values(wanted: str | None) -> list[tuple[float | None, float | None]]:
+        """Return the values of q1 and q2 by each metric, in the order of the names."""
+        asked = names.split()
+        if wanted is not None:
+            asked = [with_parameter(name, f"no_relevant={wanted}") for name in asked]
+        rows = Warehouse.score(qrels, run, asked).relation.fetchall()
+        found = {(query, metric): value for query, metric, value in rows}
+        metrics = list(dict.fromkeys(metric for _, metric in found))
+        return [(found["q1", one], found.get(("q2", one))) for one in metrics]
+
+    before = [first for first, _ in values(None)]
+    assert len(before) == len(names.split())
+    for wanted, value in (("0", 0.0), ("1", 1.0), ("skip", None)):
+        assert values(wanted) == [(first, value) for first in before], wanted
+
+
+def with_parameter(metric: str, parameter: str) -> str:
+    """Return a metric's notation with one more parameter.
+
+    >>> with_parameter("P@2", "rel=2"), with_parameter("RBP(rel=2)", "p=0.5")
+    ('P(rel=2)@2', 'RBP(rel=2, p=0.5)')
+    """
+    if "(" in metric:
+        return metric.replace(")", f", {parameter})", 1)
+    name, at, cutoff = metric.partition("@")
+    return f"{name}({parameter}){at}{cutoff}"
 
 
 @needs_cases
