@@ -612,7 +612,7 @@ class _Line:
         if not limits.are_tested:
             return None
         level = limits.level(self.gate.against)
-        least = 1 / _most_won(pairs) if limits.sequential else 2.0**-pairs
+        least = 2.0**-pairs if self.width is None else _least_p(pairs, self.width, limits.budget)
         if least < level:
             return None
         return (
@@ -759,9 +759,14 @@ def _width(gate: Gate) -> float:
     return high - low
 
 
-def _most_won(queries: int) -> float:
-    """Return the most that the bets of `anytime_p` can win with so many queries."""
-    return sum((1 + share / 32) ** queries for share in range(1, 32)) / 31
+def _least_p(queries: int, width: float, budget: float) -> float:
+    """Return the least p of the sequential test: each of so many queries lost as much as it can.
+
+    >>> round(_least_p(4, 1, 0), 3), round(_least_p(4, 1, 0.6), 3)
+    (0.163, 0.61)
+    """
+    lost = (width - budget) / (width + budget)
+    return 31 / sum((1 + share / 32 * lost) ** queries for share in range(1, 32))
 
 
 # Places and masses of the normal distribution, which turn an integral over it into a sum.
