@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ from typing import Any
 import pytest
 from projects import command
 from refusals import expect_refusal
+from shared_cases import CASES, needs_cases
 from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.store import clock
@@ -268,3 +273,32 @@ def test_a_place_that_alpha_was_spent_on_stays_spent(wh: Warehouse, tmp_path: Pa
     assert places() == [(1, 0.1), (2, round(0.2 / 6, 6))]
     night("n5", 3, alpha=0.3)
     assert places()[2] == (3, round(0.3 / 12, 6))
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("runs", "queries", "drop_at"),
+    [(12, 50, 11), pytest.param(400, 50, 399, marks=pytest.mark.long)],
+)
+def test_the_gate_of_the_readme_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, queries: int, drop_at: int
+) -> None:
+    """Runs of equal quality are red as seldom as it says, and the last one, a collapse, is."""
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    gate = re.search(r"> \[\[gates\]\]\n(?:> \w+ = .*\n)+", text)
+    assert gate is not None
+    program = CASES / "gates" / "equal_quality.py"
+    words = [runs, queries, 7, drop_at, 0.8]
+    subprocess.run([sys.executable, program, tmp_path, *map(str, words)], check=True)
+    (tmp_path / "warehouse.toml").write_text(
+        'database = "w.duckdb"\nsettle = 0\n[datasets.dl19]\nqrels = "qrels.txt"\n'
+        '[[runs]]\nfiles = "runs/{name}.run"\ndataset = "dl19"\n' + gate[0].replace("> ", "")
+    )
+    monkeypatch.chdir(tmp_path)
+    assert Warehouse().sync().exit_code == 1
+    red = {row.run for row in Warehouse().gates(red=True)}
+    last = f"same_{drop_at:05d}"
+    assert last in red
+    # red runs follow each other: see `gates.md`
+    error = 1.6 * math.sqrt(0.05 * 0.95 / runs)
+    assert len(red - {last}) / runs <= 0.05 + 3 * error

@@ -138,8 +138,7 @@ def test_the_p_beside_the_best_of_many(number: int) -> None:
     z = (best - rng.normal(size=draws)) / math.sqrt(2)
     passed = np.mean([regressions.chosen_p(NORMAL.cdf(-one), number) < 0.05 for one in z[:8000]])
     assert abs(passed - 0.05) < MARGIN * math.sqrt(0.05 * 0.95 / 8000)
-    stretch = regressions.stretched(0.05, number)
-    bound = -stretch * NORMAL.inv_cdf(0.05)
+    bound = -NORMAL.inv_cdf(regressions.pair_level(0.05, number))
     assert abs(np.mean(z > bound) - 0.05) < MARGIN * math.sqrt(0.05 * 0.95 / draws)
 
 
@@ -152,10 +151,8 @@ def red_runs(values: Any, against: str, alpha: float = 0.05) -> Any:
     red = np.zeros((groups, runs), bool)
     means = values.mean(axis=3)
     for run in range(1, runs):
-        bound = -NORMAL.inv_cdf(level)
-        if against == "best":
-            bound *= regressions.stretched(level, run)
-        least = stats.t.isf(NORMAL.cdf(-bound), queries - 1) / math.sqrt(queries)
+        p = regressions.pair_level(level, run) if against == "best" else level
+        least = stats.t.isf(p, queries - 1) / math.sqrt(queries)
         for metric in range(metrics):
             if against == "best":
                 place = np.where(red[:, :run], -np.inf, means[metric, :, :run]).argmax(axis=1)
@@ -186,8 +183,11 @@ def test_gates_find_the_red_runs_of_the_simulation(
     tmp_path: Path, against: str, groups: int, runs: int, queries: int, metrics: int
 ) -> None:
     wh, values = drawn(tmp_path / "drawn.duckdb", groups, runs, queries, metrics)
-    found = verdicts(wh, against, Limits(num_metrics=metrics), metrics)
+    found = list(verdicts(wh, against, Limits(num_metrics=metrics), metrics))
     worse = {one.run for one in found if one.verdict == "worse"}
+    # the interval says the same as the test
+    for one in found:
+        assert (one.verdict == "worse") == (one.high < 0)
     places = np.argwhere(red_runs(values, against)) @ [runs, 1] + 1
     assert worse == {f"r{place}" for place in places}
     assert worse
