@@ -125,12 +125,28 @@ def test_other_limits_are_another_state(team: Project) -> None:
     (remark,) = [text for text in done.remarks if "its gate was" in text]
     assert "any drop, against last; it is now: a drop of more than 0.9, against last" in remark
     assert not [text for text in team.sync().remarks if "its gate was" in text]
-    # without any gate, nothing is red
+    # without any gate, nothing is red; a gate that comes back checks all again
     team.settings("max_drop = 0.9", "max_drop = 0.1")
     assert team.sync().exit_code == 1
     text = (team.path / "warehouse.toml").read_text()
     team.write("warehouse.toml", text[: text.index("[[gates]]")])
     assert team.sync().exit_code == 0
+    team.write("warehouse.toml", text)
+    assert team.sync().exit_code == 1
+    assert states(team)["two"] == ("worse", "one")
+
+
+@pytest.mark.slow
+def test_two_projects_on_one_database_leave_each_other_s_gates_alone(team: Project) -> None:
+    text = (team.path / "warehouse.toml").read_text()
+    team.write("other.toml", text.replace("strict = true", "min = 0.5"))
+    team.write("runs/bm25/two.run", BAD, age=1800)
+    for config in (None, "other.toml", None, "other.toml"):
+        done = team.warehouse.sync(config)
+        assert (done.exit_code, done.remarks) == (1, ())
+    assert [row.limits for row in team.warehouse.gates(red=True)] == [
+        "a value below 0.5", "any drop",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -203,6 +219,21 @@ def test_one_alert_a_night(team: Project) -> None:
     team.write("runs/bm25/three.run", "q1 Q0 x 1 1 t\n", age=1600)
     team.sync()
     assert len(told(team)) == 3
+
+
+def test_a_source_that_is_gone_is_an_alert(team: Project) -> None:
+    """A folder that is not mounted, from which runs were loaded, is no night without news."""
+    (team.path / "runs").rename(team.path / "away")
+    for _ in range(2):
+        done = team.sync()
+        assert (done.exit_code, [event.status for event in done.events]) == (2, ["failed"])
+    ((one,),) = [call["verdicts"] for call in told(team)]
+    assert one["text"].startswith("warehouse.toml: runs 1: no folder ")
+    (team.path / "away").rename(team.path / "runs")
+    assert team.sync().exit_code == 0
+    (team.path / "qrels.txt").unlink()
+    assert team.sync().exit_code == 2
+    assert told(team)[1]["text"] == "qrels.txt: no such file"
 
 
 @pytest.mark.slow
