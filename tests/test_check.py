@@ -293,8 +293,8 @@ def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
 @pytest.mark.slow
 def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     load(
-        wh, "RR P@1", best=ranks(1, 1, 1, 2), low=ranks(3, 3, 3, 3), mid=ranks(1, 1, 2, 2),
-        later=ranks(1, 1, 1, 1),
+        wh, "RR P@1", best=ranks(1, 1, 1, 2), same=ranks(1, 1, 1, 2, other="y"),
+        low=ranks(3, 3, 3, 3), mid=ranks(1, 1, 2, 2), later=ranks(1, 1, 1, 1),
     )  # fmt: skip
 
     def against(**asked: object) -> list[tuple]:
@@ -302,7 +302,8 @@ def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
         found = wh.check("tiny", ["RR", "P@1"], run="mid", max_drop=1, **asked).relation
         return found.project("metric, against, difference").fetchall()
 
-    # 7/8 after 3/4 in RR, and 3/4 after 1/2 in P@1; what came later is no part of it
+    # 3/4 after 7/8 in RR, and 1/2 after 3/4 in P@1; of runs that are as good, the first counts, and
+    # later runs do not
     assert against() == [("RR", "best", -0.125), ("P@1", "best", -0.25)]
     assert against(against="last") == [("RR", "low", 0.75 - 1 / 3), ("P@1", "low", 0.5)]
     assert against(against="later") == [("RR", "later", -0.25), ("P@1", "later", -0.5)]

@@ -19,6 +19,8 @@ from shared_cases import CASES, needs_cases
 from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.store import clock
+from warehouse.sync import gates
+from warehouse.sync.declarations import Declarations
 from warehouse.sync.events import Event
 from warehouse.warehouse import Warehouse
 
@@ -91,6 +93,10 @@ def test_two_bad_nights_and_an_acceptance(team: Project) -> None:
     assert team.sync().exit_code == 1  # `two` is red still
     assert states(team)["four"] == ("good", "three")
     assert states(team)["three"] == ("accepted", "one")
+    # all are checked again, and the accepted run is the reference as before
+    team.write("qrels.txt", QRELS + "q1 0 x 0\n", age=60)
+    assert team.sync().exit_code == 1
+    assert states(team)["four"] == ("good", "three")
     row = next(row for row in team.warehouse.gates() if row.run == "three")
     assert "@" in row.accepted_by
     # a forgotten run is red no longer, and the next is compared with what is there
@@ -106,12 +112,16 @@ def test_a_red_run_may_end_with_the_next_good_one(team: Project) -> None:
     team.settings("strict = true", "strict = true\nauto_resolve = true")
     team.write("runs/bm25/two.run", BAD, age=1800)
     assert team.sync().exit_code == 1
-    team.write("runs/other/far.run", BETTER, age=1700)  # of another group
+    for number in range(2):  # of another group
+        team.write(f"runs/other/far{number}.run", other(BETTER, f"x{number}"), age=1700 - number)
     assert team.sync().exit_code == 1
+    assert states(team)["far1"] == ("good", "far0")
     team.write("runs/bm25/three.run", other(RUN, "z"), age=1600)
-    assert team.sync().exit_code == 0
+    team.write("runs/bm25/worst.run", other(BAD, "y"), age=1500)
+    assert team.sync().exit_code == 1
     assert states(team)["two"] == ("resolved", "one")
     assert states(team)["three"] == ("good", "one")
+    assert states(team)["worst"] == ("worse", "three")
     assert list(team.warehouse.verify("tiny").problems) == []
 
 
@@ -196,6 +206,15 @@ def test_a_lost_database_is_no_good_run(team: Project, monkeypatch: pytest.Monke
     assert command("check", "--format", "github")[0] == 0
 
 
+def test_a_dataset_that_has_got_no_run_is_late(wh: Warehouse) -> None:
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("else", {"q": {"a": 1.0}}, name="one")
+    asked = Declarations(Path(), 0, max_ages={"tiny": 3600.0, "else": 3600.0})
+    with wh.file.read() as con:
+        late = gates.late(con, asked, dt.datetime.now(dt.UTC))
+    assert late == [("tiny", "tiny: late: no new run yet, and max_age is 1h")]
+
+
 @pytest.mark.slow
 def test_one_alert_a_night(team: Project) -> None:
     """It has the red run, the broken file and that no run came, and comes again when one changes."""
@@ -221,6 +240,7 @@ def test_one_alert_a_night(team: Project) -> None:
     assert len(told(team)) == 3
 
 
+@pytest.mark.slow
 def test_a_source_that_is_gone_is_an_alert(team: Project) -> None:
     """A folder that is not mounted, from which runs were loaded, is no night without news."""
     (team.path / "runs").rename(team.path / "away")
@@ -273,7 +293,6 @@ def test_a_renamed_run_and_a_clock_that_goes_back(
 def test_a_place_that_alpha_was_spent_on_stays_spent(wh: Warehouse, tmp_path: Path) -> None:
     """Copies of a run share one place, and neither forgetting runs nor other limits frees it."""
     from warehouse.analyze.regressions import Gate, Limits
-    from warehouse.sync import gates
 
     def night(name: str, rank: int, alpha: float = 0.2, word: str = "x") -> None:
         run = {q: {f"{word}{rank}": 2.0, "a": 1.0} for q in queries}
@@ -309,7 +328,10 @@ def test_a_place_that_alpha_was_spent_on_stays_spent(wh: Warehouse, tmp_path: Pa
 @needs_cases
 @pytest.mark.parametrize(
     ("runs", "queries", "drop_at"),
-    [(12, 50, 11), pytest.param(400, 50, 399, marks=pytest.mark.long)],
+    [
+        pytest.param(12, 50, 11, marks=pytest.mark.slow),
+        pytest.param(400, 50, 399, marks=pytest.mark.long),
+    ],
 )
 def test_the_gate_of_the_readme_can_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, queries: int, drop_at: int

@@ -185,9 +185,17 @@ def test_gates_find_the_red_runs_of_the_simulation(
     wh, values = drawn(tmp_path / "drawn.duckdb", groups, runs, queries, metrics)
     found = list(verdicts(wh, against, Limits(num_metrics=metrics), metrics))
     worse = {one.run for one in found if one.verdict == "worse"}
-    # the interval says the same as the test
-    for one in found:
-        assert (one.verdict == "worse") == (one.high < 0)
+    # the interval is that of the test
+    level = 0.05 / (1 + 2.1 * math.sqrt(0.05) * (against == "last")) / metrics
+    by_run = values[0].reshape(groups * runs, queries)
+    for one in found[:: len(found) // 9]:
+        if one.metric == "RR":
+            number, other = (int(name.replace("one", "r0")[1:]) for name in (one.run, one.against))
+            p = regressions.pair_level(level, number % runs) if against == "best" else level
+            gain = by_run[number] - by_run[other]
+            half = stats.t.isf(p, queries - 1) * gain.std(ddof=1) / math.sqrt(queries)
+            assert (one.low, one.high) == pytest.approx((gain.mean() - half, gain.mean() + half))
+            assert (one.verdict == "worse") == (one.high < 0)
     places = np.argwhere(red_runs(values, against)) @ [runs, 1] + 1
     assert worse == {f"r{place}" for place in places}
     assert worse
