@@ -531,6 +531,17 @@ def test_a_test_needs_queries(wh: Warehouse) -> None:
     assert tells(one.why, "cannot be resolved … 1 query … 0.500")
 
 
+def test_runs_with_few_queries_in_common_are_not_compared(wh: Warehouse) -> None:
+    """Of the queries of either run, both have one value of four."""
+    load(wh, old=ranks(1, 1, 1, 1), new=ranks(2, 2, 2, 2))
+    for run, queries in (("old", ("q1", "q2", "q3")), ("new", ("q3", "q4"))):
+        rows = [{"query_id": q, "metric": "M", "value": float(run == "old")} for q in queries]
+        wh.ingest_scores("tiny", rows, name=run)
+    (one,) = wh.check("tiny", "M", strict=True, protocol="imported").comparisons
+    assert (one.verdict, one.num_pairs, one.num_left_out) == ("unchecked", 1, 3)
+    assert one.why == "old has a value of only 1 of their 4 queries in common"
+
+
 # --------------------------------------------------------------------------- gates of a sync
 
 NEW = ", as the database was made new in this sync"
