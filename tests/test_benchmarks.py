@@ -270,8 +270,11 @@ def test_the_large_benchmarks_run(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_other_benchmarks_run(tmp_path: Path) -> None:
-    names = ("leaderboard", "objects-deep", "many", "compare")
-    board, objects, many, compared = measured(tmp_path, *names)
+    names = ("leaderboard", "objects-deep", "many", "compare", "nights")
+    board, objects, many, compared, nights = measured(tmp_path, *names)
+    assert [(r["ours"], r["peer"]) for r in nights["ratios"]] == [
+        (works.gated(against), works.NO_GATE) for against in ("last", "best")
+    ]
     # the board has the metrics that only it has, too
     assert [f["metrics"] for f in board["figures"]] == [28] * 3
     assert all(f["largest_difference"] < 1e-12 for f in board["figures"])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,9 +15,12 @@ from typing import Any
 import pytest
 from projects import command
 from refusals import expect_refusal
+from shared_cases import CASES, needs_cases
 from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 
 from warehouse.store import clock
+from warehouse.sync import gates
+from warehouse.sync.declarations import Declarations
 from warehouse.sync.events import Event
 from warehouse.warehouse import Warehouse
 
@@ -86,6 +93,10 @@ def test_two_bad_nights_and_an_acceptance(team: Project) -> None:
     assert team.sync().exit_code == 1  # `two` is red still
     assert states(team)["four"] == ("good", "three")
     assert states(team)["three"] == ("accepted", "one")
+    # all are checked again, and the accepted run is the reference as before
+    team.write("qrels.txt", QRELS + "q1 0 x 0\n", age=60)
+    assert team.sync().exit_code == 1
+    assert states(team)["four"] == ("good", "three")
     row = next(row for row in team.warehouse.gates() if row.run == "three")
     assert "@" in row.accepted_by
     # a forgotten run is red no longer, and the next is compared with what is there
@@ -101,12 +112,16 @@ def test_a_red_run_may_end_with_the_next_good_one(team: Project) -> None:
     team.settings("strict = true", "strict = true\nauto_resolve = true")
     team.write("runs/bm25/two.run", BAD, age=1800)
     assert team.sync().exit_code == 1
-    team.write("runs/other/far.run", BETTER, age=1700)  # of another group
+    for number in range(2):  # of another group
+        team.write(f"runs/other/far{number}.run", other(BETTER, f"x{number}"), age=1700 - number)
     assert team.sync().exit_code == 1
+    assert states(team)["far1"] == ("good", "far0")
     team.write("runs/bm25/three.run", other(RUN, "z"), age=1600)
-    assert team.sync().exit_code == 0
+    team.write("runs/bm25/worst.run", other(BAD, "y"), age=1500)
+    assert team.sync().exit_code == 1
     assert states(team)["two"] == ("resolved", "one")
     assert states(team)["three"] == ("good", "one")
+    assert states(team)["worst"] == ("worse", "three")
     assert list(team.warehouse.verify("tiny").problems) == []
 
 
@@ -120,12 +135,28 @@ def test_other_limits_are_another_state(team: Project) -> None:
     (remark,) = [text for text in done.remarks if "its gate was" in text]
     assert "any drop, against last; it is now: a drop of more than 0.9, against last" in remark
     assert not [text for text in team.sync().remarks if "its gate was" in text]
-    # without any gate, nothing is red
+    # without any gate, nothing is red; a gate that comes back checks all again
     team.settings("max_drop = 0.9", "max_drop = 0.1")
     assert team.sync().exit_code == 1
     text = (team.path / "warehouse.toml").read_text()
     team.write("warehouse.toml", text[: text.index("[[gates]]")])
     assert team.sync().exit_code == 0
+    team.write("warehouse.toml", text)
+    assert team.sync().exit_code == 1
+    assert states(team)["two"] == ("worse", "one")
+
+
+@pytest.mark.slow
+def test_two_projects_on_one_database_leave_each_other_s_gates_alone(team: Project) -> None:
+    text = (team.path / "warehouse.toml").read_text()
+    team.write("other.toml", text.replace("strict = true", "min = 0.5"))
+    team.write("runs/bm25/two.run", BAD, age=1800)
+    for config in (None, "other.toml", None, "other.toml"):
+        done = team.warehouse.sync(config)
+        assert (done.exit_code, done.remarks) == (1, ())
+    assert [row.limits for row in team.warehouse.gates(red=True)] == [
+        "a value below 0.5", "any drop",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -175,6 +206,15 @@ def test_a_lost_database_is_no_good_run(team: Project, monkeypatch: pytest.Monke
     assert command("check", "--format", "github")[0] == 0
 
 
+def test_a_dataset_that_has_got_no_run_is_late(wh: Warehouse) -> None:
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("else", {"q": {"a": 1.0}}, name="one")
+    asked = Declarations(Path(), 0, max_ages={"tiny": 3600.0, "else": 3600.0})
+    with wh.file.read() as con:
+        late = gates.late(con, asked, dt.datetime.now(dt.UTC))
+    assert late == [("tiny", "tiny: late: no new run yet, and max_age is 1h")]
+
+
 @pytest.mark.slow
 def test_one_alert_a_night(team: Project) -> None:
     """It has the red run, the broken file and that no run came, and comes again when one changes."""
@@ -198,6 +238,22 @@ def test_one_alert_a_night(team: Project) -> None:
     team.write("runs/bm25/three.run", "q1 Q0 x 1 1 t\n", age=1600)
     team.sync()
     assert len(told(team)) == 3
+
+
+@pytest.mark.slow
+def test_a_source_that_is_gone_is_an_alert(team: Project) -> None:
+    """A folder that is not mounted, from which runs were loaded, is no night without news."""
+    (team.path / "runs").rename(team.path / "away")
+    for _ in range(2):
+        done = team.sync()
+        assert (done.exit_code, [event.status for event in done.events]) == (2, ["failed"])
+    ((one,),) = [call["verdicts"] for call in told(team)]
+    assert one["text"].startswith("warehouse.toml: runs 1: no folder ")
+    (team.path / "away").rename(team.path / "runs")
+    assert team.sync().exit_code == 0
+    (team.path / "qrels.txt").unlink()
+    assert team.sync().exit_code == 2
+    assert told(team)[1]["text"] == "qrels.txt: no such file"
 
 
 @pytest.mark.slow
@@ -237,7 +293,6 @@ def test_a_renamed_run_and_a_clock_that_goes_back(
 def test_a_place_that_alpha_was_spent_on_stays_spent(wh: Warehouse, tmp_path: Path) -> None:
     """Copies of a run share one place, and neither forgetting runs nor other limits frees it."""
     from warehouse.analyze.regressions import Gate, Limits
-    from warehouse.sync import gates
 
     def night(name: str, rank: int, alpha: float = 0.2, word: str = "x") -> None:
         run = {q: {f"{word}{rank}": 2.0, "a": 1.0} for q in queries}
@@ -268,3 +323,35 @@ def test_a_place_that_alpha_was_spent_on_stays_spent(wh: Warehouse, tmp_path: Pa
     assert places() == [(1, 0.1), (2, round(0.2 / 6, 6))]
     night("n5", 3, alpha=0.3)
     assert places()[2] == (3, round(0.3 / 12, 6))
+
+
+@needs_cases
+@pytest.mark.parametrize(
+    ("runs", "queries", "drop_at"),
+    [
+        pytest.param(12, 50, 11, marks=pytest.mark.slow),
+        pytest.param(400, 50, 399, marks=pytest.mark.long),
+    ],
+)
+def test_the_gate_of_the_readme_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, queries: int, drop_at: int
+) -> None:
+    """Runs of equal quality are red as seldom as it says, and the last one, a collapse, is."""
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    gate = re.search(r"> \[\[gates\]\]\n(?:> \w+ = .*\n)+", text)
+    assert gate is not None
+    program = CASES / "gates" / "equal_quality.py"
+    words = [runs, queries, 7, drop_at, 0.8]
+    subprocess.run([sys.executable, program, tmp_path, *map(str, words)], check=True)
+    (tmp_path / "warehouse.toml").write_text(
+        'database = "w.duckdb"\nsettle = 0\n[datasets.dl19]\nqrels = "qrels.txt"\n'
+        '[[runs]]\nfiles = "runs/{name}.run"\ndataset = "dl19"\n' + gate[0].replace("> ", "")
+    )
+    monkeypatch.chdir(tmp_path)
+    assert Warehouse().sync().exit_code == 1
+    red = {row.run for row in Warehouse().gates(red=True)}
+    last = f"same_{drop_at:05d}"
+    assert last in red
+    # red runs follow each other: see `gates.md`
+    error = 1.6 * math.sqrt(0.05 * 0.95 / runs)
+    assert len(red - {last}) / runs <= 0.05 + 3 * error

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from warehouse.analyze.regressions import Comparison, Due, Gate, Limits
 from warehouse.warehouse import Warehouse
 
 np = pytest.importorskip("numpy")
+stats = pytest.importorskip("scipy.stats")
 
 NORMAL = NormalDist()
 # Standard errors that are left for chance.
@@ -25,10 +27,11 @@ MARGIN = 3.5
 
 def drawn(
     path: Path, groups: int, runs: int, queries: int, metrics: int = 1, drop: float = 0.0
-) -> Warehouse:
-    """Return a warehouse with groups of runs of equal quality, of which only the last has dropped.
+) -> tuple[Warehouse, Any]:
+    """Return a warehouse with groups of runs of equal quality, and their values.
 
-    A query has its own difficulty, which all runs share, and each run its own luck on it.
+    Only the last run of a group has dropped. A query has its own difficulty, which all runs share, and
+    each run its own luck on it.
     """
     rng = np.random.default_rng(46)
     wh = Warehouse(path)
@@ -81,7 +84,7 @@ def drawn(
             "from store.query_score group by all) as found "
             "where score.evaluation_id = found.evaluation_id"
         )
-    return wh
+    return wh, values
 
 
 def verdicts(wh: Warehouse, against: str, limits: Limits, metrics: int = 1) -> Iterator[Comparison]:
@@ -96,16 +99,6 @@ def verdicts(wh: Warehouse, against: str, limits: Limits, metrics: int = 1) -> I
             assert isinstance(found, Comparison), found
             if found.against is not None:
                 yield found
-
-
-def share_of_red(found: list[Comparison]) -> tuple[float, int]:
-    """Return the share of runs that are worse in any metric, and the number of runs."""
-    runs = {one.run_id for one in found}
-    return len({one.run_id for one in found if one.verdict == "worse"}) / len(runs), len(runs)
-
-
-def highest(alpha: float, number: int) -> float:
-    return alpha + MARGIN * math.sqrt(alpha * (1 - alpha) / number)
 
 
 def rate_of_the_chain(level: float, step: float = 0.02, end: float = 6.0) -> float:
@@ -145,35 +138,96 @@ def test_the_p_beside_the_best_of_many(number: int) -> None:
     z = (best - rng.normal(size=draws)) / math.sqrt(2)
     passed = np.mean([regressions.chosen_p(NORMAL.cdf(-one), number) < 0.05 for one in z[:8000]])
     assert abs(passed - 0.05) < MARGIN * math.sqrt(0.05 * 0.95 / 8000)
-    stretch = regressions.stretched(0.05, number)
-    bound = -stretch * NORMAL.inv_cdf(0.05)
+    bound = -NORMAL.inv_cdf(regressions.pair_level(0.05, number))
     assert abs(np.mean(z > bound) - 0.05) < MARGIN * math.sqrt(0.05 * 0.95 / draws)
+
+
+def red_runs(values: Any, against: str, alpha: float = 0.05) -> Any:
+    """Return which runs are red, of values by metric, group, run and query, as a gate should."""
+    metrics, groups, runs, queries = values.shape
+    level = alpha / (1 + 2.1 * math.sqrt(alpha)) if against == "last" else alpha
+    level /= metrics
+    each, place = np.arange(groups), np.zeros(groups, int)
+    red = np.zeros((groups, runs), bool)
+    means = values.mean(axis=3)
+    for run in range(1, runs):
+        p = regressions.pair_level(level, run) if against == "best" else level
+        least = stats.t.isf(p, queries - 1) / math.sqrt(queries)
+        for metric in range(metrics):
+            if against == "best":
+                place = np.where(red[:, :run], -np.inf, means[metric, :, :run]).argmax(axis=1)
+            drop = values[metric, each, place] - values[metric, :, run]
+            red[:, run] |= drop.mean(axis=1) > least * drop.std(axis=1, ddof=1)
+        if against == "last":
+            place = np.where(red[:, run], place, run)
+    return red[:, 1:]
+
+
+def rate(red: Any) -> tuple[float, float]:
+    """Return the share of red runs and its standard error, by the groups: red runs follow each other."""
+    shares = red.mean(axis=1)
+    return float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(len(shares))
 
 
 @pytest.mark.parametrize(
     ("against", "groups", "runs", "queries", "metrics"),
     [
         ("last", 10, 30, 50, 1),
-        pytest.param("last", 60, 50, 25, 1, marks=pytest.mark.long),
+        ("best", 6, 20, 25, 2),
         pytest.param("last", 15, 200, 50, 2, marks=pytest.mark.long),
         pytest.param("last", 80, 50, 200, 1, marks=pytest.mark.long),
-        pytest.param("best", 1500, 2, 50, 1, marks=pytest.mark.long),
-        pytest.param("best", 150, 11, 25, 1, marks=pytest.mark.long),
         pytest.param("best", 30, 101, 50, 1, marks=pytest.mark.long),
-        pytest.param("best", 15, 201, 50, 2, marks=pytest.mark.long),
+    ],
+)
+def test_gates_find_the_red_runs_of_the_simulation(
+    tmp_path: Path, against: str, groups: int, runs: int, queries: int, metrics: int
+) -> None:
+    wh, values = drawn(tmp_path / "drawn.duckdb", groups, runs, queries, metrics)
+    found = list(verdicts(wh, against, Limits(num_metrics=metrics), metrics))
+    worse = {one.run for one in found if one.verdict == "worse"}
+    # the interval is that of the test
+    level = 0.05 / (1 + 2.1 * math.sqrt(0.05) * (against == "last")) / metrics
+    by_run = values[0].reshape(groups * runs, queries)
+    for one in found[:: len(found) // 9]:
+        if one.metric == "RR":
+            number, other = (int(name.replace("one", "r0")[1:]) for name in (one.run, one.against))
+            p = regressions.pair_level(level, number % runs) if against == "best" else level
+            gain = by_run[number] - by_run[other]
+            half = stats.t.isf(p, queries - 1) * gain.std(ddof=1) / math.sqrt(queries)
+            assert (one.low, one.high) == pytest.approx((gain.mean() - half, gain.mean() + half))
+            assert (one.verdict == "worse") == (one.high < 0)
+    places = np.argwhere(red_runs(values, against)) @ [runs, 1] + 1
+    assert worse == {f"r{place}" for place in places}
+    assert worse
+
+
+@pytest.mark.parametrize(
+    ("against", "groups", "runs", "queries", "metrics"),
+    [
+        ("last", 150, 51, 50, 1),
+        *(
+            pytest.param(
+                against, 300_000 // runs, runs + 1, queries, metrics, marks=pytest.mark.long
+            )
+            for against in ("last", "best")
+            for runs in (1, 10, 100, 200)
+            for queries, metrics in ((25, 1), (50, 1), (200, 1), (50, 2))
+        ),
     ],
 )
 def test_runs_of_equal_quality_are_red_as_seldom_as_alpha_says(
-    tmp_path: Path, against: str, groups: int, runs: int, queries: int, metrics: int
+    against: str, groups: int, runs: int, queries: int, metrics: int
 ) -> None:
-    wh = drawn(tmp_path / "drawn.duckdb", groups, runs, queries, metrics)
-    found = list(verdicts(wh, against, Limits(num_metrics=metrics), metrics))
-    share, number = share_of_red(found)
-    print(
-        f"{against}, {runs - 1} runs before, {queries} queries, {metrics} metrics: {share:.2%} red"
-    )
-    assert share <= highest(0.05, number)
-    assert share > 0.01
+    rng = np.random.default_rng(46)
+    size = max(1, 4_000_000 // (metrics * runs * queries))
+    parts = [
+        red_runs(rng.normal(size=(metrics, min(size, groups - first), runs, queries)), against)
+        for first in range(0, groups, size)
+    ]
+    share, error = rate(np.concatenate(parts))
+    print(f"{against} | {runs - 1} | {queries} | {metrics} | {share:.2%} ± {error:.2%}")
+    assert share <= 0.05 + MARGIN * error
+    assert share > 0.02
 
 
 @pytest.mark.parametrize(
@@ -191,7 +245,7 @@ def test_a_drop_is_seen_as_often_as_by_a_fixed_paired_t_test(
 ) -> None:
     """Differences have the deviation 0.1 sqrt(2), and 50 queries the standard error 0.02."""
     groups = 400
-    wh = drawn(tmp_path / "drawn.duckdb", groups, 2, 50, drop=drop)
+    wh, _ = drawn(tmp_path / "drawn.duckdb", groups, 2, 50, drop=drop)
     found = list(verdicts(wh, "last", Limits(max_drop=budget)))
     assert len(found) == groups
     share = sum(one.verdict == "worse" for one in found) / groups
@@ -204,3 +258,114 @@ def test_a_drop_is_seen_as_often_as_by_a_fixed_paired_t_test(
     sizes = sorted(one.could_see for one in found)
     # (1.87 + 0.85) * 0.02, by the quantiles of t with 49 degrees of freedom
     assert sizes[groups // 2] == pytest.approx(0.0543, abs=0.004)
+
+
+def anytime_p(gains: Any, budget: float = 0.0) -> Any:
+    """Return the p of the sequential test after each query, in NumPy; the gains lie between -1 and 1."""
+    scaled = (gains + budget) / (1 + budget)
+    money = sum(np.exp(np.log1p(-share / 32 * scaled).cumsum(axis=-1)) for share in range(1, 32))
+    return np.minimum(1, 31 / money)
+
+
+@pytest.mark.parametrize("budget", [0.01, pytest.param(0.0, marks=pytest.mark.slow)])
+def test_the_sequential_test_is_that_of_the_simulation(tmp_path: Path, budget: float) -> None:
+    wh, values = drawn(tmp_path / "drawn.duckdb", 1, 9, 25, drop=0.4)
+    limits = Limits(max_drop=budget, sequential=True)
+    found = {one.run: one.p for one in verdicts(wh, "one", limits) if one.run != "one"}
+    expected = anytime_p(values[0, 0, 1:] - values[0, 0, :1], budget)[:, -1]
+    assert found == pytest.approx({f"r{n}": p for n, p in enumerate(expected, 1)}, rel=1e-6)
+    assert min(found.values()) < 0.05
+
+
+# How the drops of runs differ by query around their mean: alike, or few large ones.
+SHAPES = {
+    "even": lambda rng, size: rng.choice([-0.2, 0.2], size),
+    "rare losses": lambda rng, size: np.where(rng.random(size) < 0.1, -0.45, 0.05),
+    "rare gains": lambda rng, size: np.where(rng.random(size) < 0.1, 0.45, -0.05),
+}
+
+
+@pytest.mark.parametrize(
+    ("sequences", "shape", "budget"),
+    [
+        (400, "even", 0.01),
+        *(
+            pytest.param(10_000, shape, budget, marks=pytest.mark.long)
+            for shape in SHAPES
+            for budget in (0.0, 0.01, 0.05)
+        ),
+    ],
+)
+def test_a_sequential_test_errs_as_seldom_as_it_says(
+    sequences: int, shape: str, budget: float
+) -> None:
+    """Runs that dropped by as much as they may are looked at after each query from the tenth on.
+
+    With a t-test, more than three of ten sequences have p < 0.05 once.
+    """
+    gains = SHAPES[shape](np.random.default_rng(38), (sequences, 300)) - budget
+    wrong = (anytime_p(gains, budget)[:, 9:] < 0.05).any(axis=1).mean()
+    numbers = np.arange(10, 301)
+    drops = -gains - budget
+    means = drops.cumsum(axis=1)[:, 9:] / numbers
+    variance = (drops**2).cumsum(axis=1)[:, 9:] / numbers - means**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = means / np.sqrt(variance / (numbers - 1))
+    by_t = (2 * stats.t.sf(abs(t), numbers - 1) < 0.05).any(axis=1).mean()
+    print(f"{shape} | {budget:g} | {wrong:.1%} | {by_t:.1%}")
+    assert wrong <= 0.05
+    assert by_t > 0.3
+
+
+@pytest.mark.parametrize(
+    ("sequences", "runs", "queries", "budget"),
+    [
+        (200, 30, 60, 0.01),
+        *(
+            pytest.param(500, runs, queries, budget, marks=pytest.mark.long)
+            for runs in (10, 100, 200)
+            for queries in (25, 50, 200)
+            for budget in (0.0, 0.01)
+        ),
+    ],
+)
+def test_spending_errs_in_as_few_sequences_of_runs_as_it_says(
+    sequences: int, runs: int, queries: int, budget: float
+) -> None:
+    """Runs that dropped by as much as they may come night by night, and share their reference's luck.
+
+    With the same alpha for each, some run is worse in more sequences than alpha says.
+    """
+    alpha, rng = 0.2, np.random.default_rng(38)
+    limits = Limits(alpha=alpha, sequential=True, spend=True)
+    levels = np.array([limits.at(place).alpha for place in range(1, runs + 1)])
+    found = []
+    for _ in range(sequences):
+        luck = rng.choice([-0.05, 0.05], queries)
+        gains = rng.choice([-0.25, 0.25], (runs, queries)) - luck - budget
+        found.append(anytime_p(gains, budget)[:, -1])
+    spent = (np.array(found) < levels).any(axis=1).mean()
+    same = (np.array(found) < alpha).any(axis=1).mean()
+    print(f"{runs} | {queries} | {budget:g} | {spent:.1%} | {same:.1%}")
+    assert spent <= alpha
+    assert queries < 60 or runs < 30 or same > 1.5 * alpha
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("queries", [50, 200])
+@pytest.mark.parametrize("budget", [0.0, 0.01])
+def test_a_sequential_test_sees_less_than_a_t_test(queries: int, budget: float) -> None:
+    rng = np.random.default_rng(38)
+    for drop in (0.01, 0.02, 0.05, 0.1):
+        gains = np.clip(rng.normal(-drop, 0.1 * math.sqrt(2), (4000, queries)), -1, 1)
+        p = anytime_p(gains, budget)[:, -1]
+        excess = -gains.mean(axis=1) - budget
+        t = excess / gains.std(axis=1, ddof=1) * math.sqrt(queries)
+        seen = [
+            (p < level).mean()
+            for level in (0.05, Limits(0, 0.05, sequential=True, spend=True).at(10).alpha)
+        ]
+        by_t = (stats.t.sf(t, queries - 1) < 0.05).mean()
+        print(f"{queries} | {budget:g} | {drop:g} | {seen[0]:.0%} | {seen[1]:.0%} | {by_t:.0%}")
+        assert seen[1] <= seen[0] <= by_t
+    assert seen[0] > 0.2

@@ -420,9 +420,11 @@ def test_gates_are_on_the_first_page_and_on_that_of_the_run(site: Site) -> None:
     assert red
     for row in red:
         line = [f"{row.run}rich", "AP", f"{row.value:.4f}"]
+        since = f"{row.since:%Y-%m-%d %H:%M}"
         for name in ("index.html", f"rich/runs/{keys([row.run])[row.run]}.html"):
-            cells = [cell[1:4] for cell in site.pages[name].cells if "red" in cell[0]]
-            assert line in cells
+            cells = [cell for cell in site.pages[name].cells if "red" in cell[0]]
+            assert line in [cell[1:4] for cell in cells]
+            assert since in cells[0][-2]
     assert "are green" in site.pages["index.html"].text
 
 

@@ -12,9 +12,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from warehouse.cli import progress
+from warehouse.report import presentation
 from warehouse.report.screens import Screen, of_terminal
 from warehouse.warehouse import Warehouse
 
@@ -122,6 +124,19 @@ def test_what_is_no_terminal_has_no_screen() -> None:
         screen = of_terminal(Terminal(), environment)
         assert screen is not None
         assert screen.is_styled == styled
+
+
+def test_verdicts_fit_80_columns() -> None:
+    """With long names, since when a verdict is the same stays, and the interval goes."""
+    rows = duckdb.sql(
+        "select unnest(['worse', 'unchecked']) as verdict, verdict || repeat('_run', 9) as run, "
+        "'nDCG(dcg=exp-log2)@10' as metric, 'one' || run as reference, -0.2 as difference, -0.3 as low, "
+        "if(verdict = 'worse', -0.1, -0.2) as high, timestamptz '2026-11-26 12:00:00Z' as since"
+    )
+    text = presentation.gates(rows, red=False).on(Screen(width=80))
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.split("\n")[0].split() == ["verdict", "run", "metric", "change", "since"]
+    assert text.count("2026-11-26") == 2
 
 
 def test_columns_that_say_the_same_go_before_texts_are_shortened() -> None:

@@ -45,6 +45,7 @@ WORKS = {
     "compare": Work(
         queries=7000, judged=2, depth=10, runs=50, graded=False, warehouse=stored.compared
     ),
+    "nights": Work(queries=50, judged=10, depth=20, runs=2000),
     "history": Work(queries=200, judged=50, runs=1000, warehouse=stored.history),
     "leaderboard": Work(
         queries=200, judged=10, depth=100, runs=10_000, warehouse=stored.leaderboard

@@ -83,6 +83,16 @@ GOALS = (
         2,
     ),
     Goal("10,000 permutations for one pair, 7,000 queries", "compare", works.RANDOMISED, 3),
+    *(
+        Goal(
+            f"`sync` of 2,000 runs with a gate against the {against} run, beside none",
+            "nights",
+            works.gated(against),
+            1.5,
+            works.NO_GATE,
+        )
+        for against in ("last", "best")
+    ),
     Goal("peak memory of `score`, msmarco", "msmarco", works.TREC, 450, figure="peak_mb"),
     Goal(
         "peak memory of `score`, Parquet, msmarco", "msmarco", works.PARQUET, 240, figure="peak_mb"

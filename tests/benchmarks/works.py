@@ -38,6 +38,7 @@ BOOTSTRAPPED = "compare one pair: 10,000 bootstrap samples"
 BOARD_COMMAND = "warehouse leaderboard"
 BOARD_CALL = "Warehouse.leaderboard, which opens the file"
 BOARD_OPEN = "leaderboard on an open connection"
+NO_GATE = "sync without a gate"
 PYTREC_CALL = "pytrec_eval, dict"
 RANX_CALL = "ranx, dict"
 KINDS = ("dict", "pandas", "polars", "arrow")
@@ -271,6 +272,24 @@ def _objects(calls: int) -> Callable[[Path, Sequence[str]], Everybody]:
     return everybody
 
 
+def gated(against: str) -> str:
+    """Return the name of the contender that syncs with one gate."""
+    return f"sync with one gate against the {against} run"
+
+
+def _nights(folder: Path, _: Sequence[str]) -> Everybody:
+    """All runs in one sync, beside the same without a gate, as if that were a peer."""
+    db = folder / "measured.duckdb"
+
+    def synced(name: str, against: str) -> Contender:
+        command = script("gated_sync", folder, db, against)
+        ours = against != "none"
+        return Contender(name, (command,), ours, shows=_means(db), file=db, times_itself=True)
+
+    of_gates = [synced(gated(against), against) for against in ("last", "best")]
+    return [*of_gates, synced(NO_GATE, "none")], []
+
+
 def _help(_: Path, __: Sequence[str]) -> Everybody:
     return [Contender(HELP, (warehouse("--help"),), ours=True)], []
 
@@ -320,6 +339,11 @@ BENCHMARKS = {
         "and beside it the parts of slices",
         _slices,
         "slices",
+    ),
+    "nights": Benchmark(
+        "2,000 runs of 50 queries with 20 documents each in one sync, with a gate and without",
+        _nights,
+        "nights",
     ),
     "help": Benchmark("warehouse --help", _help),
 }

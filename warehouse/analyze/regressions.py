@@ -435,6 +435,7 @@ def judged(
         for one in lines.values():
             if isinstance(one, _Line):
                 one.streaks.clear()
+                one.bests.clear()
         for due in dues:
             line = lines[due.gate]
             if not isinstance(line, _Line):
@@ -483,10 +484,12 @@ class _Line:
         self.baselines = (
             gate_results.baselines(con, gate.dataset) if gate.against == BASELINE else []
         )
+        self.has_interval = gate.limits.are_tested and not gate.limits.sequential
         self.width = _width(gate) if gate.limits.sequential else None
         self.tests: dict[tuple[int, int], dict[str, Any]] = {}
         self.needed: dict[tuple[int, int], None] = {}
         self.streaks: dict[str | None, int] = {}
+        self.bests: dict[str | None, tuple[int, LoadedRun | None]] = {}
 
     def _candidates(self, run: LoadedRun, red: Collection[int]) -> Iterator[LoadedRun]:
         """Yield the runs of the group before it, and its own versions, newest first, if not red."""
@@ -508,8 +511,11 @@ class _Line:
         if against == LAST:
             return self._evaluated(next(self._candidates(run, red), None), run)
         if against == BEST:
-            found = [self._evaluated(one, run) for one in self._candidates(run, red)]
-            return max(found[::-1], key=_goodness, default=None)
+            best = self._evaluated(self._best_of_group(run, red), run)
+            found = [one for one in self.versions[run.run] if one.turn < run.turn]
+            found = [one for one in found if one.run_id not in red and _is_alike(one, run)]
+            found += [] if best is None else [best]
+            return max(sorted(found, key=lambda one: one.turn), key=_goodness, default=None)
         named = [self.current.get(name) for name in self.baselines or [against]]
         if against == BASELINE:
             named = [one for one in named if one is not None and one.group == run.group]
@@ -523,6 +529,18 @@ class _Line:
                 f"it is accepted: {command(accept, self.gate.dataset)}"
             )
         return self._evaluated(other, run)
+
+    def _best_of_group(self, run: LoadedRun, red: Collection[int]) -> LoadedRun | None:
+        """Return the best run of a group before a run, going on from the run that was checked before."""
+        place, group = self.places[run.run_id], self.groups[run.group]
+        first, best = self.bests.get(run.group, (0, None))
+        if first > place:
+            first, best = 0, None
+        for one in group[first:place]:
+            if one.run_id not in red and _goodness(self._evaluated(one, run)) > _goodness(best):
+                best = one
+        self.bests[run.group] = place, best
+        return best
 
     def _evaluated(self, one: LoadedRun | None, run: LoadedRun) -> LoadedRun | None:
         """Return a run; refuse one that has no value by the same formula."""
@@ -612,7 +630,7 @@ class _Line:
         if not limits.are_tested:
             return None
         level = limits.level(self.gate.against)
-        least = 1 / _most_won(pairs) if limits.sequential else 2.0**-pairs
+        least = 2.0**-pairs if self.width is None else _least_p(pairs, self.width, limits.budget)
         if least < level:
             return None
         return (
@@ -625,38 +643,49 @@ class _Line:
         if not limits.are_tested:
             drop = round(found["drop"], stored_metrics.DIGITS)
             return found | {"p": None, "is_worse": drop > limits.budget}
-        level, p, stretch = limits.level(self.gate.against), found["p"], 1.0
-        if self.gate.against == BEST and not limits.sequential:
-            others = self.places[run.run_id]
-            others += sum(one.turn < run.turn for one in self.versions[run.run])
-            p, stretch = chosen_p(p, others), stretched(level, others)
+        level, p = limits.level(self.gate.against), found["p"]
+        if self._is_chosen_by_value:
+            p = chosen_p(p, self._num_others(run))
         found = found | {"p": p, "is_worse": p < level}
         if found["bound"] is not None and found["standard_error"]:
-            error, bound = found["standard_error"], stretch * found["bound"]
+            error, bound = found["standard_error"], found["bound"]
             mean = -run.better * found["mean_drop"]
             found |= {"low": mean - bound * error, "high": mean + bound * error}
             found["could_see"] = (bound + found["power_bound"]) * error
         return found
+
+    @property
+    def _is_chosen_by_value(self) -> bool:
+        return self.gate.against == BEST and not self.gate.limits.sequential
+
+    def _num_others(self, run: LoadedRun) -> int:
+        """Return how many runs the best one before a run was chosen among, red ones too."""
+        own = [one for one in self.versions[run.run] if one.turn < run.turn]
+        return self.places[run.run_id] + len(own)
+
+    def _level(self, run: LoadedRun) -> float | None:
+        """Return the level of the t-test of a run and its reference."""
+        if not self.has_interval:
+            return None
+        level = self.gate.limits.level(self.gate.against)
+        return pair_level(level, self._num_others(run)) if self._is_chosen_by_value else level
 
     def compute(self, con: duckdb.DuckDBPyConnection) -> None:
         """Compute the tests that are needed, all in one statement."""
         asked, self.needed = list(self.needed), {}
         if not asked:
             return
-        gate, limits = self.gate, self.gate.limits
-        has_interval = limits.are_tested and not limits.sequential
+        limits = self.gate.limits
         sides = [(self.by_id[run_id], self.by_id[other_id]) for run_id, other_id in asked]
         sql = render(
-            "analyses/regressions",
-            lost=LOST,
-            level=limits.level(gate.against) if has_interval else None,
-            width=self.width,
+            "analyses/regressions", lost=LOST, has_interval=self.has_interval, width=self.width
         )
         pairs = [
             {
                 "pair": n,
                 "evaluation_id": one.evaluation_id,
                 "their_evaluation_id": its.evaluation_id,
+                "level": self._level(one),
             }
             for n, (one, its) in enumerate(sides)
         ]
@@ -759,9 +788,14 @@ def _width(gate: Gate) -> float:
     return high - low
 
 
-def _most_won(queries: int) -> float:
-    """Return the most that the bets of `anytime_p` can win with so many queries."""
-    return sum((1 + share / 32) ** queries for share in range(1, 32)) / 31
+def _least_p(queries: int, width: float, budget: float) -> float:
+    """Return the least p of the sequential test: each of so many queries lost as much as it can.
+
+    >>> round(_least_p(4, 1, 0), 3), round(_least_p(4, 1, 0.6), 3)
+    (0.163, 0.61)
+    """
+    lost = (width - budget) / (width + budget)
+    return 31 / sum((1 + share / 32 * lost) ** queries for share in range(1, 32))
 
 
 # Places and masses of the normal distribution, which turn an integral over it into a sum.
@@ -786,20 +820,26 @@ def chosen_p(p: float, number: int) -> float:
 
 
 @cache
-def stretched(level: float, number: int) -> float:
-    """Return how many times as long the interval beside the best of `number` runs is as of one pair.
+def pair_level(level: float, number: int) -> float:
+    """Return the p of a pair at which `chosen_p` is a level.
 
-    >>> stretched(0.05, 1)
-    1.0
+    >>> round(pair_level(0.05, 1), 12), round(chosen_p(pair_level(0.05, 9), 9), 9)
+    (0.05, 0.05)
     """
-    low, high = 0.0, 10.0
-    if number == 1:
-        return 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        is_above = chosen_p(_NORMAL.cdf(-middle), number) > level
-        low, high = (middle, high) if is_above else (low, middle)
-    return -high / _NORMAL.inv_cdf(level)
+
+    def excess(p: float) -> float:
+        return math.log(chosen_p(p, number) / level)
+
+    # secants on logarithms, which are nearly on a line, from Bonferroni's p
+    low, high = math.log(level / number), math.log(level)
+    before, p = high, low
+    above, found = excess(math.exp(before)), excess(math.exp(p))
+    while abs(found) > 1e-10 and abs(p - before) > 1e-12:
+        step = found * (p - before) / (found - above) if found != above else 0.0
+        before, above = p, found
+        p = min(max(p - step, low), high)
+        found = excess(math.exp(p))
+    return math.exp(p)
 
 
 def _left_out(number: int) -> str:

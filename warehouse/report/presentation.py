@@ -470,11 +470,11 @@ def _verdicts(found: duckdb.DuckDBPyRelation, nothing: str) -> Result:
     return Result(found, notes, titles=_GATES, spare=_GATES_SPARE, shown=days)
 
 
-# On a narrow screen, what was found and why goes last.
+# On a narrow screen, columns are left out from the first of these to the last; the others stay.
 _GATES_SPARE = (
     "limits", "grouped_by", "against", "protocol", "reference_version", "version", "checked_at",
     "is_red", "dataset", "accepted_at", "could_see", "p", "reference_value", "value", "accepted_why",
-    "accepted_by", "why",
+    "accepted_by", "why", "high", "low", "reference",
 )  # fmt: skip
 _GATES = {
     "reference_version": "its version", "reference_value": "its value", "is_red": "red",

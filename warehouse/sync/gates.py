@@ -204,11 +204,18 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
     """End the verdicts of gates that the project's file has no longer; return sentences about them.
 
     If it has a gate on the same metric, its limits have changed: all runs are checked again by it.
+    Verdicts that were stored after the file last changed are of a gate that it did not have then:
+    one of another project's file on this database.
     """
+    path = project.current().file
+    assert path is not None
+    its = path.stat()
+    changed = dt.datetime.fromtimestamp(max(its.st_mtime, its.st_ctime), dt.UTC)
     with file.read() as con:
         rows = con.execute(
             "select dataset, metric, protocol, grouped_by, against, limits, list(run_id) "
-            "from gate_versions where is_current group by all order by all"
+            "from gate_versions where is_current group by all having max(checked_at) <= $1 order by all",
+            [changed],
         ).fetchall()
     there = {(gate.dataset, *gate.key) for gate in asked.gates}
     gone = [row for row in rows if row[0] in asked.datasets and tuple(row[:-1]) not in there]

@@ -15,7 +15,7 @@ from warehouse.errors import InputError, UsageError, WarehouseError, nearest
 from warehouse.readers.files import check_name, default_name
 from warehouse.sync import run_description
 from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
-from warehouse.sync.patterns import places, runs_beside
+from warehouse.sync.patterns import Pattern, places, runs_beside
 
 RUN = "run"
 Key = tuple[str, str, str]
@@ -78,11 +78,11 @@ class Source:
 
 @dataclass
 class Found:
-    """The sources that exist, files with a problem, remarks, and patterns that match nothing."""
+    """The sources that exist, files with a problem, and patterns without a folder or a file."""
 
     sources: list[Source] = field(default_factory=list)
     problems: list[tuple[Path, WarehouseError]] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    absent: list[tuple[Pattern, str]] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
 
 
@@ -97,10 +97,10 @@ def find(asked: Declarations) -> Found:
                 found.problems.append(_unreadable(Path(error.filename), error))
     taken: set[Key] = set()
     for spec in asked.runs:
-        told = len(found.remarks) + len(found.problems)
+        told = len(found.absent) + len(found.problems)
         files = list(_files(spec, asked.folder, found))
         names = {path for path, _ in files}
-        if not files and len(found.remarks) + len(found.problems) == told:
+        if not files and len(found.absent) + len(found.problems) == told:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
@@ -136,7 +136,7 @@ def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[
                 )
         base = folder / pattern.folder
         if not closed and not base.is_dir():
-            found.remarks.append(f"{spec.where}: no folder {base}{_near(base)}")
+            found.absent.append((pattern, f"{spec.where}: no folder {base}{_near(base)}"))
         for path, groups in pattern.files(folder):
             if path not in seen:
                 seen.add(path)

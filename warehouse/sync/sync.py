@@ -20,6 +20,7 @@ from warehouse.config import project
 from warehouse.config.settings import database_path
 from warehouse.errors import (
     DatabaseError,
+    InputError,
     LockedError,
     UsageError,
     WarehouseError,
@@ -138,7 +139,6 @@ def take_in(work: _Sync) -> Iterator[Event]:
     if not work.asked.datasets:
         work.remarks.append(f"{project.current().where}: declares no dataset yet")
     found = sources.find(work.asked)
-    work.remarks += found.remarks
     for path, error in found.problems:
         yield work.failed(error, path=path)
     database = work.database
@@ -153,8 +153,13 @@ def take_in(work: _Sync) -> Iterator[Event]:
             if work.check_content:
                 same = [source for source in found.sources if known.get(source.key) == source.state]
                 changed = loading.changed_inside(con, same)
-    if not any(kind == sources.RUN for _, kind, _ in known):
-        work.remarks += found.unmatched
+    paths = [path for _, kind, path in known if kind == sources.RUN]
+    work.remarks += [] if paths else found.unmatched
+    for pattern, text in found.absent:
+        if any(pattern.matches(path, work.asked.folder) for path in paths):
+            yield work.failed(InputError(f"{text}; runs were loaded from it: is it mounted?"))
+        else:
+            work.remarks.append(text)
     plain = [source for source in found.sources if not source.needs_runs]
     new = [s for s in plain if known.get(s.key) != s.state]
     new = [replace(s, gone=gone.get(s.dataset, s.gone)) for s in new]

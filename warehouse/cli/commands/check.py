@@ -59,7 +59,8 @@ def check(
         bool,
         typer.Option(
             "--new",
-            help="Let the gates check every run that none has checked yet, and store the verdicts.",
+            help="Let the gates check every run whose verdict is missing or out of date, and store the "
+            "verdicts.",
         ),
     ] = False,
     group: Annotated[
@@ -84,8 +85,8 @@ def check(
         typer.Option(
             "--alpha",
             show_default="0.05",
-            help="The share of runs that are not worse of which this is said all the same: the level "
-            "of a one-sided paired t-test over the queries.",
+            help="The share of the runs that are not worse that may be called worse all the same, by a "
+            "one-sided paired t-test over the queries.",
         ),
     ] = None,
     strict: Annotated[
@@ -120,9 +121,9 @@ def check(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Check whether the newest run is worse than those before it.
+    """Check whether the newest run is worse than one before it.
 
-    The exit code is then 1. The runs before it are those of the dataset that were loaded earlier,
+    If it is, the exit code is 1. The runs before it are those of the dataset that were loaded earlier,
     whatever their own times, without those that a gate has made red. The earlier versions of the
     run itself count too, if they were evaluated against the same qrels; to exclude one, use:
     warehouse forget --version.

@@ -34,8 +34,9 @@ def gates(
     """List the verdicts of the gates on current runs, newest first.
 
     A run is red if it was worse when a gate of warehouse.toml last checked it, until someone
-    accepts the run or another version replaces it. As long as a run is red, 'warehouse sync' ends
-    with exit code 1, and no run is compared with it.
+    accepts the run, or another version replaces it; with auto_resolve = true, also until the next
+    run of its group is good. As long as a run is red, 'warehouse sync' ends with exit code 1, and
+    no run is compared with it.
     """
     if context.invoked_subcommand is not None:
         return
@@ -60,7 +61,7 @@ def accept(
     """Accept red runs.
 
     They are no longer red then, and later runs are compared with them, as with any other run. A
-    later version of such a run is checked anew.
+    later version of such a run is checked for itself.
     """
     from warehouse.errors import UsageError, listing
     from warehouse.warehouse import Warehouse
