@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,11 @@ _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 # Problems as `(line, reason)`, without a line where the source has none.
 Places = list[tuple[int | None, str]]
 Words = Callable[[Iterable["Problem"]], Places]
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+class SeveralSystemsError(InputError):
+    """A run with the rows of several systems for one query."""
 
 
 @dataclass(frozen=True)
@@ -177,15 +183,20 @@ def check_staged(
     words: Words | None = None,
     bad: BadLines | None = None,
     diagnosis: Callable[[], str] = str,
+    tag: str | None = None,
     **how: Any,
 ) -> None:
     """Raise InputError for the problems of the table `staged` and the `bad` lines outside it.
 
     The rules for rows are applied first; what is wrong in a row that they leave out does not matter.
     `words` says each problem with its place, the line by default; `diagnosis` says what the source
-    as a whole is, if anything. The other arguments are those of `problems`.
+    as a whole is, if anything; `tag` is the column of a table that may name several systems. The other
+    arguments are those of `problems`.
     """
-    if (rules := row_rules.current()) is not None:
+    rules = row_rules.current()
+    if kind == "run":
+        _refuse_several_systems(con, source, rules.where if rules else None, tag)
+    if rules is not None:
         complete(con)
         place = rules.apply(con, kind, source, place, how.get("word", "score"))
         how |= {"unread": UNREAD, "unique": False}
@@ -206,6 +217,42 @@ def check_staged(
         message += f"; {option('repeated', None)} says which row counts: {known}"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
+
+
+def several_systems(
+    con: Connection, *, together: bool = False, named: bool = True
+) -> list[tuple[Any, ...]]:
+    """Return a query whose list has rows of several systems, their tags, and whether a document repeats.
+
+    `named` says that the tags come from a column of a table, which may as well name the documents.
+    """
+    present = types_of(con)
+    if "tag" not in present:
+        return []
+    key, has_faults = list_key(together), "fault" in present
+    return run(con, "checks/several_tags", key=key, named=named, has_faults=has_faults)
+
+
+def _refuse_several_systems(
+    con: Connection, source: str, where: str | None, column: str | None
+) -> None:
+    """Refuse a run whose lists have rows of several systems, unless a condition chose among these."""
+    found = several_systems(con, named=column is not None)
+    name = column or "tag"
+    if not found or (where is not None and row_rules.chooses(con, where, name)):
+        return
+    # the help of commands names the formats, and does without the engine
+    from warehouse.sql_text.quoting import ident, literal
+
+    query, tags, repeats = found[0]
+    told = listing((str(tag)[:40] for tag in tags), 4)
+    shown = name if _NAME.fullmatch(name) else ident(name)
+    one = option("where", f"{shown} = {literal(min(tags, key=len)[:80])}")
+    every = "" if repeats else f", or all as one run, {option('where', 'true')}"
+    raise SeveralSystemsError(
+        f"{source}: holds rows of several systems (for query {query[:80]!r} with the {name}s {told}): "
+        f"read one of them, {one}{every}"
+    )
 
 
 def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Places:
@@ -340,22 +387,56 @@ def run_warnings(
         sql = f"select {number}, count(*) from {source} group by all having count(*) > 0"
         return dict(con.execute(sql).fetchall())
 
-    def warn(check: str, sentence: str) -> None:
-        for number, some in lists(f"({render(check, list_key=key)})").items():
-            every = counted(lists("staged_ranking")[number], "query")
-            found.setdefault(number, []).append(sentence.format(f"{some:,} of {every}"))
+    def those(check: str, **words: object) -> dict[int, int]:
+        return lists(f"({render(check, list_key=key, **words)})")
+
+    def warn(some: dict[int, int], sentence: str) -> None:
+        for number, count in some.items():
+            of = f"{count:,} of {counted(every[number], 'query')}"
+            found.setdefault(number, []).append(sentence.format(of))
 
     walk_staged(con, ranks=ranks, lowest_first=ranked_by == "rank")
+    every = lists("staged_ranking")
     if ranks and run(con, "checks/rank_out_of_step", limit=STEPS):
+        against = those("checks/rank_against_score", sign=1)
+        other = those("checks/rank_against_score", sign=-1) if against else {}
         warn(
-            "checks/rank_against_score",
+            {number: some for number, some in against.items() if number in other},
             "scores contradict the rank column in {}: the scores decide, the ranks are not used",
         )
+        rising = {number: some for number, some in against.items() if number not in other}
+        warn(rising, f"in {{}} {_rising()}")
     warn(
-        "checks/scores_all_equal",
+        those("checks/scores_all_equal"),
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
+    own = those("checks/own_document", sign=-1 if ranked_by == "rank" else 1)
+    many = {number: some for number, some in own.items() if 2 * some >= every[number]}
+    warn(many, f"in {{}} {_own_document()}")
     return found
+
+
+def holding(
+    warnings: Iterable[str], lower_is_better: bool, excludes: bool = False
+) -> tuple[str, ...]:
+    """Return the warnings without those whose advice is taken."""
+    taken = [_rising()] if lower_is_better else []
+    taken += [_own_document()] if excludes else []
+    return tuple(one for one in warnings if not one.endswith(tuple(taken)))
+
+
+def _rising() -> str:
+    return (
+        "the scores rise with the ranks: the highest score counts as the best, the ranks are not used; "
+        f"of distances the lowest is the best: {option('lower-is-better')}"
+    )
+
+
+def _own_document() -> str:
+    return (
+        "the document with the query's own id is among the first three: if it is the query itself, "
+        f"{option('exclude', 'self')} of score and evaluate leaves it out"
+    )
 
 
 def any_gap(con: Connection) -> bool:

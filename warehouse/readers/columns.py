@@ -39,6 +39,11 @@ _NAMES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
         "iteration": ("subtopicid",),
     },
 }
+# What may tell the systems apart whose runs are in one table, the surest name first.
+_SYSTEMS = (
+    "system systemid systemname run runid runname runtag tag model modelid modelname method "
+    "methodname retriever ranker algorithm algo approach experiment engine name"
+)
 # RecBole writes the type of a column after its name.
 _TYPED = re.compile(r":(token|float)(_seq)?\Z")
 
@@ -95,7 +100,8 @@ def choose(
 ) -> tuple[dict[str, str], Ranking]:
     """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
-    A column is known by the mapping, by our name, or by one of another program (see `candidates`). The
+    A column that may name several systems is that of their tags, `tag`. Another is known by the
+    mapping, by our name, or by one of another program (see `candidates`). The
     value is under `value`: of a run its score, or its rank if it has no score. A training set may lack
     a value, and so may a source whose lists have places (`has_places`) and qrels whose relevance is one
     number for all rows; judgments by iteration must have their iteration. Raises InputError if a
@@ -128,6 +134,10 @@ def choose(
         _refuse(source, kind, available, missing, found, sample)
     if value in found:
         found["value"] = found.pop(value)
+    free = {_folded(name): name for name in available if name not in found.values()}
+    systems = [free[word] for word in _SYSTEMS.split() if word in free]
+    if kind == "run" and systems:
+        found["tag"] = systems[0]
     return found, ranking
 
 

@@ -27,6 +27,7 @@ from warehouse.readers.formats import (
 )
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import (
+    HIGHEST_GRADE,
     LIMIT,
     UNIX_TIME,
     BadLines,
@@ -43,16 +44,15 @@ if TYPE_CHECKING:
 _LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}
 # The columns of a table without a header, by their number.
 _JUDGED = {
+    2: ("query_id", "doc_id"),
     3: ("query_id", "doc_id", "relevance"),
     4: ("query_id", "doc_id", "relevance", "timestamp"),
 }
 _BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
     "run": {3: ("query_id", "doc_id", "score"), 4: ("query_id", "doc_id", "rank", "score")},
     "qrels": _JUDGED,
-    "training": {2: ("query_id", "doc_id"), **_JUDGED},
+    "training": _JUDGED,
 }
-# A number above is no relevance for certain: a file without a header may have anything there.
-_HIGHEST_GRADE = 10
 # RecBole writes the type of a column after its name.
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
@@ -103,7 +103,8 @@ class Delimited(FileFormat):
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
         told = _tidy(con, [source], kind, found)
         checks.check_staged(
-            con, kind, source.source, word=ranking, unread=None, bad=lines.rejects(),
+            con, kind, source.source,
+            word=ranking, unread=None, bad=lines.rejects(), tag=found.get("tag"),
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
         return Reading(ranking, warnings=told, value=found.get("value"))
@@ -202,7 +203,9 @@ class Tsv(Delimited):
     def _bare(self, kind: Kind, source: LocalFile) -> str:
         rows = [row for _, row in islice(_records(source, self.delimiter), 100)]
         is_one = _looks_bare(kind, [row for row in rows if _has_content(row)])
-        return f", or read it as it is: {option('format', 'bare')}" if is_one else ""
+        alike = kind == "qrels" and len(rows[0]) == 2
+        of_pairs = f" {option('relevance', '1')}, if each is relevant" if alike else ""
+        return f", or read it as it is: {option('format', 'bare')}{of_pairs}" if is_one else ""
 
     def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
         """Whether the first line with content has one of these names of columns."""
@@ -351,7 +354,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
     width = len(rows[0])
     if width not in _BARE.get(kind, {}) or any(len(row) != width for row in rows):
         return False
-    if kind == "training" and width == 2:
+    if width == 2:
         return True
     times = [row for row in rows if UNIX_TIME.fullmatch(row[-1])]
     if not all(is_number(row[2]) for row in rows) or len(times) != (len(rows) if width > 3 else 0):
@@ -360,7 +363,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
         return width == 3
     # what counts the rows of a query is a rank, and a relevance is small
     thirds = [float(row[2]) for row in rows]
-    return max(thirds) <= _HIGHEST_GRADE and not _counts([row[0] for row in rows], thirds)
+    return max(thirds) <= HIGHEST_GRADE and not _counts([row[0] for row in rows], thirds)
 
 
 def _counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:

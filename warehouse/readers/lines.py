@@ -40,6 +40,8 @@ _WRONG = {
 # The line of a comment begins so; that of data may.
 _HASH = "#"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# A number above is no relevance for certain: a file without a header may have anything there.
+HIGHEST_GRADE = 10
 # From 1973 on, in seconds; in milliseconds that is more digits.
 UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 _GRADE = re.compile(r"[+-]?[0-9]+([.]0+)?")
