@@ -245,7 +245,7 @@ def test_blanks_around_cells(put, wh):
     }
 
 
-@pytest.mark.parametrize("cell", ["a b c", " a  b"])
+@pytest.mark.parametrize("cell", ["a b c", " a  b", "a|b;c"])
 def test_cells_of_several_ids(put, cell):
     """As Kaggle has them. One document for each is other data, unless a value says that it is one."""
     path = put(f"user_id,items\nu1,{cell}\nu2,d e\n", "k.csv")
@@ -311,6 +311,13 @@ def test_several_systems_in_one_table(put, suffix, column):
             Warehouse.score(truth, twice, "RR", **how)
     titles = source([(query, doc, score, f"of {doc}") for query, doc, score, _ in rows])
     assert Warehouse.score(truth, titles, "RR").means() == {"RR": 0.5}
+    judged = source(
+        [("q", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
+    )
+    with expect_refusal("several splits … split = 'test'", InputError):
+        Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR")
+    found = Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR", qrels_where="split = 'test'")
+    assert found.means() == {"RR": 0.5}
     alone = source([("q", "c", 1, "A"), ("p", "b", 1, "B")])
     assert Warehouse.score(truth, alone, "RR").means() == {"RR": 1.0}
 
@@ -378,6 +385,53 @@ def test_ranks_that_rise_with_the_scores(put, wh):
         assert found.means() == {"RR": value}
         for warnings in (found.read[0].staged.warnings, loaded.warnings):
             assert any("lower_is_better=True" in one for one in warnings) is not lower
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "advice"),
+    [
+        (
+            "qrels",
+            "query_id,doc_id,click\nq,a,False\nq,b,True\n",
+            {"columns": {"relevance": "click"}},
+        ),
+        ("run", "query_id,doc_id,prediction,proba\nq,a,1,0.4\nq,b,1,0.9\n", None),
+        ("run", "query_id,doc_id,score\nq,a,-inf\nq,b,1\n", {"where": "isfinite(score)"}),
+        ("run", "q Q0 a 1 -inf t\nq Q0 b 2 1 t\n", {"where": "isfinite(score)"}),
+        ("qrels", "query_id,doc_id,score\nq,a,0\nq,b,1\n", {"columns": {"relevance": "score"}}),
+        ("run", "query_id,doc_id,relevance\nq,a,0\nq,b,1\n", {"columns": {"score": "relevance"}}),
+        ("run", "user_id,item_id\nq,a\n", None),
+    ],
+)
+def test_advice_gives_b(con, put, kind, text, advice):
+    """Of a and b, b is relevant or the best. Where nothing fits, no option is named."""
+    path = put(text, "t.csv" if "," in text else "t.run")
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, path, kind)
+    if advice is None:
+        assert "could" in str(caught.value)
+        assert "NAME" not in str(caught.value)
+        return
+    ((name, value),) = advice.items()
+    assert f"{name}={value!r}" in str(caught.value)
+    readers.stage(con, path, kind, **advice)
+    order = "score" if kind == "run" else "relevance"
+    assert con.execute(f"select max_by(doc_id, {order}) from staged").fetchall() == [("b",)]
+
+
+def test_a_run_of_four_columns_is_no_qrels(con, put):
+    with expect_refusal("rank and its score … tabs between", InputError):
+        readers.stage(con, put("q a 1 9\nq b 2 8\n", "r.txt"), "run")
+    assert readers.stage(con, put("q\ta\t1\t9\nq\tb\t2\t8\n", "r.txt"), "run").format == "msmarco"
+
+
+def test_names_of_parameters_as_they_are_written():
+    with expect_refusal("did you mean rel?"):
+        Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR(relevance=4)")
+    (note,) = Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR(rel=4)").notes
+    metric = shlex.split(note)[-1]
+    assert metric == "RR(rel=4, no_relevant=skip)"
+    assert Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, metric).means() == {metric: None}
 
 
 # What columns mean: the one that is the relevance or the score, if any is, and whether low is good.

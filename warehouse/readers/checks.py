@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ _WALK = 1_000_000
 # memory.
 _PIECE = 100_000
 _PIECES = 8
+# The number of first rows that say whether the lists may have their own queries.
+_FIRST = 20_000
 # Row ids of a table made in the open transaction start at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
@@ -40,7 +42,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class SeveralSystemsError(InputError):
-    """A run with the rows of several systems for one query."""
+    """A source with the rows of several systems, or splits, for one query."""
 
 
 @dataclass(frozen=True)
@@ -183,19 +185,20 @@ def check_staged(
     words: Words | None = None,
     bad: BadLines | None = None,
     diagnosis: Callable[[], str] = str,
-    tag: str | None = None,
+    columns: Mapping[str, str] | None = None,
     **how: Any,
 ) -> None:
     """Raise InputError for the problems of the table `staged` and the `bad` lines outside it.
 
     The rules for rows are applied first; what is wrong in a row that they leave out does not matter.
     `words` says each problem with its place, the line by default; `diagnosis` says what the source
-    as a whole is, if anything; `tag` is the column of a table that may name several systems. The other
+    as a whole is, if anything; `columns` are those of a table, by ours. The other
     arguments are those of `problems`.
     """
     rules = row_rules.current()
-    if kind == "run":
-        _refuse_several_systems(con, source, rules.where if rules else None, tag)
+    if kind == "run" or "tag" in (columns or {}):
+        tag = None if columns is None else columns.get("tag", "tag")
+        _refuse_several_systems(con, kind, source, rules.where if rules else None, tag)
     if rules is not None:
         complete(con)
         place = rules.apply(con, kind, source, place, how.get("word", "score"))
@@ -215,6 +218,9 @@ def check_staged(
     elif any(problem.earlier is not None for problem in found) and row_rules.current() is None:
         known = listing(rule for rule in row_rules.REPEATED if kind != "run" or rule != "count")
         message += f"; {option('repeated', None)} says which row counts: {known}"
+    if kind == "run" and any(problem.reason.endswith("finite number") for problem in found):
+        name = _written((columns or {}).get("value", "score"))
+        message += f"; {option('where', f'isfinite({name})')} leaves such rows out"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
 
@@ -234,25 +240,34 @@ def several_systems(
 
 
 def _refuse_several_systems(
-    con: Connection, source: str, where: str | None, column: str | None
+    con: Connection, kind: Kind, source: str, where: str | None, column: str | None
 ) -> None:
-    """Refuse a run whose lists have rows of several systems, unless a condition chose among these."""
-    found = several_systems(con, named=column is not None)
+    """Refuse a query with rows of several systems or splits, unless a condition chose among these."""
+    found = several_systems(con, named=column is not None and kind == "run")
     name = column or "tag"
     if not found or (where is not None and row_rules.chooses(con, where, name)):
         return
     # the help of commands names the formats, and does without the engine
-    from warehouse.sql_text.quoting import ident, literal
+    from warehouse.sql_text.quoting import literal
 
     query, tags, repeats = found[0]
     told = listing((str(tag)[:40] for tag in tags), 4)
-    shown = name if _NAME.fullmatch(name) else ident(name)
-    one = option("where", f"{shown} = {literal(min(tags, key=len)[:80])}")
-    every = "" if repeats else f", or all as one run, {option('where', 'true')}"
+    what = "systems" if kind == "run" else "splits"
+    tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
+    one = option("where", f"{_written(name)} = {literal(tag[:80])}")
+    together = "all as one run" if kind == "run" else "all"
+    every = "" if repeats else f", or {together}, {option('where', 'true')}"
     raise SeveralSystemsError(
-        f"{source}: holds rows of several systems (for query {query[:80]!r} with the {name}s {told}): "
+        f"{source}: holds rows of several {what} (for query {query[:80]!r} with the {name} {told}): "
         f"read one of them, {one}{every}"
     )
+
+
+def _written(name: str) -> str:
+    """Return a column as people write it in SQL."""
+    from warehouse.sql_text.quoting import ident
+
+    return name if _NAME.fullmatch(name) else ident(name)
 
 
 def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Places:
@@ -410,10 +425,18 @@ def run_warnings(
         those("checks/scores_all_equal"),
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
-    own = those("checks/own_document", sign=-1 if ranked_by == "rank" else 1)
+    sign = -1 if ranked_by == "rank" else 1
+    own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
     many = {number: some for number, some in own.items() if 2 * some >= every[number]}
     warn(many, f"in {{}} {_own_document()}")
     return found
+
+
+def _may_find_itself(con: Connection) -> bool:
+    """Whether a fourth of the first lists have the document with the id of their query."""
+    first = f"(select query_id, doc_id from staged limit {_FIRST})"
+    sql = f"select 4 * count_if(query_id = doc_id) >= count(distinct query_id) from {first}"
+    return bool(con.execute(sql).fetchall()[0][0])
 
 
 def holding(

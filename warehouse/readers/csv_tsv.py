@@ -31,6 +31,7 @@ from warehouse.readers.lines import (
     LIMIT,
     UNIX_TIME,
     BadLines,
+    counts,
     is_number,
     refuse_if_not_text,
     refuse_long_lines,
@@ -104,7 +105,7 @@ class Delimited(FileFormat):
         told = _tidy(con, [source], kind, found)
         checks.check_staged(
             con, kind, source.source,
-            word=ranking, unread=None, bad=lines.rejects(), tag=found.get("tag"),
+            word=ranking, unread=None, bad=lines.rejects(), columns=found,
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
         return Reading(ranking, warnings=told, value=found.get("value"))
@@ -141,7 +142,10 @@ class Delimited(FileFormat):
     def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read all records in one statement."""
         header, blank_lines = _header(files[0], self.delimiter)
-        found, ranking = choose(files[0].source, "run", header, mapping)
+        found, ranking = choose(
+            files[0].source, "run", header, mapping,
+            sample=lambda name: _first_cells(files[0], self.delimiter, header.index(name)),
+        )  # fmt: skip
         with self._records(con, files, len(header), blank_lines) as relation:
             tables.fill(con, "run", relation, _by_place(found, header, files[0]), together=True)
             if staging.any_reject(con):
@@ -319,7 +323,7 @@ class MsMarco(BareTsv):
         if any(len(row) not in _BARE["run"] or not all(map(is_number, row[2:])) for row in rows):
             return Confidence.NONE
         # one document a query says nothing
-        is_it = _counts([row[0] for row in rows], [float(row[2]) for row in rows])
+        is_it = counts([row[0] for row in rows], [float(row[2]) for row in rows])
         return Confidence.CONTENT if is_it else Confidence.NONE
 
     def of_places(self, told: str) -> tuple[str, ...]:
@@ -363,21 +367,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
         return width == 3
     # what counts the rows of a query is a rank, and a relevance is small
     thirds = [float(row[2]) for row in rows]
-    return max(thirds) <= HIGHEST_GRADE and not _counts([row[0] for row in rows], thirds)
-
-
-def _counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
-    """Whether numbers count the rows of each query, from 0 or 1, where one has several.
-
-    >>> _counts(["a", "a", "b"], [1, 2, 1]), _counts(["a", "b"], [1, 1]), _counts(["a", "a"], [2, 1])
-    (True, False, False)
-    """
-    last, place = None, -1.0
-    for query, number in zip(queries, numbers, strict=True):
-        if number not in ((place + 1,) if query == last else (0, 1)):
-            return False
-        last, place = query, number
-    return len(set(queries)) < len(queries)
+    return max(thirds) <= HIGHEST_GRADE and not counts([row[0] for row in rows], thirds)
 
 
 def _by_place(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
@@ -390,7 +380,7 @@ def _tidy(
     con: Connection, files: Sequence[LocalFile], kind: Kind, found: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Take away the blanks around staged ids, if there are any; return a warning."""
-    if not any(file.traits.has_blank for file in files):
+    if "value" in found and not any(file.traits.has_blank for file in files):
         return ()
     return tables.tidy_ids(con, files[0].source, kind, found)
 

@@ -92,7 +92,7 @@ class JsonLines(FileFormat):
             con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
         )
         checks.check_staged(
-            con, kind, source.source, place="line", word=ranking, bad=bad, tag=found.get("tag")
+            con, kind, source.source, place="line", word=ranking, bad=bad, columns=found
         )
         return Reading(ranking, value=found.get("value"))
 

@@ -16,9 +16,11 @@ from warehouse.readers.lines import is_number
 Sample = Callable[[str], Iterable[object]]
 
 _WORDS: Mapping[str, str] = {
-    "query_id": "query qid topic user uid reader person customer member reviewer session visitor",
+    "query_id": "query qid question topic user uid reader person customer member reviewer session "
+    "visitor",
     "doc_id": "doc document docno docid pid passage item iid movie book product article song paper",
-    "score": "score similarity sim prediction predicted pred est probability prob logit yhat cosine",
+    "score": "score similarity similarities sim prediction predicted pred est probability probabilities "
+    "prob proba logit yhat cosine",
     "relevance": "relevance relevant rel grade label rating star judgment judgement gain click clicked "
     "liked",
     "distance": "distance dist loss cost error perplexity",
@@ -92,6 +94,9 @@ def advice(
         is_other = all(not is_value("relevance", name, sample(name)) for name in free)
         if is_other:
             return f"if each row is a relevant document, say so: {option('relevance', '1')}"
+    if len(free) < len(named) + len(unknown):
+        add = "it" if len(unknown) == 1 else "them"
+        return f"no other column could be the {' and the '.join(unknown)}: add {add}"
     return text
 
 

@@ -69,13 +69,14 @@ def read(
         with tables.table_errors(source):
             row_rules.keep(con, source, where, table.columns, typed=table.typed)
             relation, types = "staged_kept", staging.types_of(con, "staged_kept")
-            kept = types
+            kept, made = types, {"source_row"}
             has_places = has_lists(kind, types, mapping)
             if has_places:
                 warnings = _unnest(con, table, kind, types, mapping)
                 relation, types = "staged_unnested", staging.types_of(con, "staged_unnested")
+                made |= {"place"} - kept.keys()
             found, ranking = choose(
-                source, kind, [name for name in types if name != "source_row"], mapping,
+                source, kind, [name for name in types if name not in made], mapping,
                 has_places=has_places,
                 sample=lambda name: staging.first_values(con, relation, ident(name)),
             )  # fmt: skip
@@ -98,7 +99,7 @@ def read(
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
 
         checks.check_staged(
-            con, kind, source, word=ranking, unread=None, words=words, tag=found.get("tag")
+            con, kind, source, word=ranking, unread=None, words=words, columns=found
         )
         return Reading(ranking, warnings=warnings, value=value)
     finally:

@@ -47,7 +47,7 @@ def read(
         fill(con, kind, relation, by_types(source, kind, found, types))
     checks.check_staged(
         con, kind, source,
-        word=ranking, unread=None, words=checks.in_words_by_row, tag=found.get("tag"),
+        word=ranking, unread=None, words=checks.in_words_by_row, columns=found,
     )  # fmt: skip
     return Reading(ranking, value=found.get("value"))
 

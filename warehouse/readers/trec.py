@@ -17,6 +17,7 @@ from warehouse.readers.lines import (
     LONGEST_RECORD,
     NUMBER,
     UNIX_TIME,
+    counts,
     fields_of,
     has_fields,
     hash_warnings,
@@ -200,6 +201,17 @@ def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
             "a run", "run",
             "use 'warehouse ingest run', or give it to 'warehouse score' after the qrels",
         )  # fmt: skip
+    rows = [fields_of(line) for line in islice(file.text.splitlines(), 100)]
+    rows = [row for row in rows if len(row) == FIELDS["qrels"] and is_number(row[2])]
+    if (
+        kind == "run"
+        and fields == FIELDS["qrels"]
+        and counts([row[0] for row in rows], [float(row[2]) for row in rows])
+    ):
+        return (
+            "a query, a document, its rank and its score seem to stand on each line: put tabs between "
+            "them, or make it a table"
+        )
     if kind == "run" and fields == FIELDS["qrels"] and grades:
         raise looks_like(
             "qrels", "qrels",
