@@ -343,6 +343,10 @@ def test_numbers_of_a_list_that_nothing_reads(name, wanted):
         assert found.means() == {"RR": 0.5 if name == "distances" else 1.0}
     other = [{"query_id": "q", "items": ["a", "b"], "years": [2, 1], "vector": [0.1, 0.2, 0.3]}]
     assert Warehouse.score(truth, other, "RR").means() == {"RR": 0.5}
+    within = [{"query_id": "q", "hits": [{"doc_id": "a", "metadata": {name: 0.1}}]}]
+    if name == "probs":
+        with expect_refusal("nothing reads (metadata.probs) … beside the ids", InputError):
+            Warehouse.score(truth, within, "RR")
     graded = [{"query_id": "q", "items": ["a", "b"], "gains": [1, 3]}]
     with expect_refusal("nothing reads (gains) … qrels_columns={'relevance': 'gains'}", InputError):
         Warehouse.score(graded, {"q": {"a": 2.0, "b": 1.0}}, "RR(rel=3)")

@@ -12,7 +12,7 @@ from warehouse.readers.columns import candidates, choose
 from warehouse.readers.formats import Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LIMIT
-from warehouse.readers.meanings import advice, is_value
+from warehouse.readers.meanings import advice, is_value, meanings
 from warehouse.sql_text.quoting import ident
 
 if TYPE_CHECKING:
@@ -174,6 +174,14 @@ def _refuse_unread(
             lengths = f"coalesce(len({ident(name)}), 0) = coalesce(len({ident(documents)}), 0)"
             if staging.first_values(con, "staged_kept", f"bool_and({lengths})") == [True]:
                 samples[name] = staging.first_values(con, "staged_kept", f"unnest({ident(name)})")
+    for name, values in samples.items():
+        fields = next((value for value in values if isinstance(value, dict)), {})
+        within = [key for key, one in fields.items() if ours in meanings(key) and one is not None]
+        if within:
+            raise InputError(
+                f"{source}: the documents of a list have numbers that nothing reads "
+                f"({listing(f'{name}.{key}' for key in within)}): write them beside the ids"
+            )
     free = [name for name in samples if is_value(ours, name, samples[name])]
     if free:
         missing = "rank" if kind == "run" else ours
