@@ -124,7 +124,7 @@ def test_a_folder_of_beir(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [(row.run, row.RR) for row in wh.leaderboard()] == [("bm25", 0.5)]
     found = sorted((row.of, row.attribute) for row in wh.attributes())
     assert found == [("queries", "text")]
-    assert wh.query("select title, text from text").fetchall() == [("Dogs", "They bark.")]
+    assert wh.query("select title, text from store.text").fetchall() == [("Dogs", "They bark.")]
     qrels = tmp_path / "scifact" / "qrels"
     (qrels / "test.tsv").rename(qrels / "dev.tsv")
     with expect_refusal("several qrels … dev.tsv … train.tsv"):

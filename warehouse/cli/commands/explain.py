@@ -49,9 +49,9 @@ def explain(
     "so far" is the value of the list cut after the document, computed by the metric's own SQL.
     "part" is the difference to the value of the list cut before it, or to 0 if that list has no
     value. The parts add up to the value; if the metric is a sum over the documents, as AP and nDCG
-    are, they are its terms. A document without a relevance is not judged. A last line without a
-    document stands for all documents that are not shown, if they change the value. Where the value
-    came from goes to stderr. A metric that is not stored is computed.
+    are, they are its terms. A document without a relevance is not judged. The last line, without a
+    document, stands for all documents that are not shown. Where the value came from goes to stderr.
+    A metric that is not stored is computed.
     """
     from warehouse.warehouse import Warehouse
 
