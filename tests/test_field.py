@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import shlex
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -244,7 +245,7 @@ def test_blanks_around_cells(put, wh):
     }
 
 
-@pytest.mark.parametrize("cell", ["a b c", " a  b"])
+@pytest.mark.parametrize("cell", ["a b c", " a  b", "a|b;c"])
 def test_cells_of_several_ids(put, cell):
     """As Kaggle has them. One document for each is other data, unless a value says that it is one."""
     path = put(f"user_id,items\nu1,{cell}\nu2,d e\n", "k.csv")
@@ -278,6 +279,163 @@ def test_several_systems_in_one_file(put):
     assert (code, out.split()) == (0, ["recip_rank", "all", "0.5000"])
     apart = put("q Q0 c 1 2 A\np Q0 b 1 9 B\n", "apart.run")
     assert Warehouse.score(truth, apart, "RR").means() == {"RR": 1.0}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "records"])
+@pytest.mark.parametrize("column", ["system", "Model_Name"])
+def test_several_systems_in_one_table(put, suffix, column):
+    """c is the second of A, and e of B. Of names that are as many as documents nothing is said."""
+    rows = [("q", "b", 2, "A"), ("q", "d", 9, "B"), ("q", "c", 1, "A"), ("q", "e", 8, "B")]
+    truth, names = {"q": {"c": 1, "e": 1}}, ("query_id", "doc_id", "score", column)
+
+    def source(rows, names=names):
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        if suffix == "csv":
+            lines = [names, *rows]
+            return put("".join(",".join(map(str, line)) + "\n" for line in lines), "r.csv")
+        if suffix == "jsonl":
+            return put("".join(json.dumps(one) + "\n" for one in records), "r.jsonl")
+        return records
+
+    run = source(rows)
+    for how in ({}, {"run_where": "score > 0"}):
+        with expect_refusal(f"several systems … {column} = 'A' … 'true'", InputError):
+            Warehouse.score(truth, run, "RR", **how)
+    for system in "AB":
+        found = Warehouse.score(truth, run, "RR", run_where=f"{column} = '{system}'")
+        assert found.means() == {"RR": 0.5}
+    assert Warehouse.score(truth, run, "RR", run_where="true").means() == {"RR": 0.5}
+    twice = source([*rows, ("q", "c", 9, "B")])  # blending is no advice
+    for how in ({}, {"run_repeated": "first"}):
+        with pytest.raises(InputError, match=f"{column} = 'A'\"$"):
+            Warehouse.score(truth, twice, "RR", **how)
+    titles = source([(query, doc, score, f"of {doc}") for query, doc, score, _ in rows])
+    assert Warehouse.score(truth, titles, "RR").means() == {"RR": 0.5}
+    judged = source(
+        [("q", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
+    )
+    with expect_refusal("several splits … split = 'test'", InputError):
+        Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR")
+    found = Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR", qrels_where="split = 'test'")
+    assert found.means() == {"RR": 0.5}
+    alone = source([("q", "c", 1, "A"), ("p", "b", 1, "B")])
+    assert Warehouse.score(truth, alone, "RR").means() == {"RR": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("probs", "run_columns={'score': 'probs'};"),
+        ("distances", "run_columns={'score': 'distances'} lower_is_better=True"),
+        ("foo", "run_columns={'score': 'NAME'}"),
+    ],
+)
+def test_numbers_of_a_list_that_nothing_reads(name, wanted):
+    """The order of a list is its ranks only where nothing beside it could be the scores."""
+    truth = {"q": {"b": 1}}
+    lists = [{"query_id": "q", "items": ["a", "b"], name: [0.1, 0.9]}]
+    hits = [{"query_id": "q", "items": [{"item_id": "a", name: 0.1}, {"item_id": "b", name: 0.9}]}]
+    how = {"run_columns": {"score": name}, "lower_is_better": name == "distances"}
+    for run in (lists, hits):
+        with expect_refusal(f"nothing reads ({name}) … {wanted}", InputError):
+            Warehouse.score(truth, run, "RR")
+        found = Warehouse.score(truth, run, "RR", **how)
+        assert found.means() == {"RR": 0.5 if name == "distances" else 1.0}
+    other = [{"query_id": "q", "items": ["a", "b"], "years": [2, 1], "vector": [0.1, 0.2, 0.3]}]
+    assert Warehouse.score(truth, other, "RR").means() == {"RR": 0.5}
+    within = [{"query_id": "q", "hits": [{"doc_id": "a", "metadata": {name: 0.1}}]}]
+    if name == "probs":
+        with expect_refusal("nothing reads (metadata.probs) … beside the ids", InputError):
+            Warehouse.score(truth, within, "RR")
+    graded = [{"query_id": "q", "items": ["a", "b"], "gains": [1, 3]}]
+    with expect_refusal("nothing reads (gains) … qrels_columns={'relevance': 'gains'}", InputError):
+        Warehouse.score(graded, {"q": {"a": 2.0, "b": 1.0}}, "RR(rel=3)")
+
+
+def test_an_expression_over_columns_without_names(put, wh):
+    """An unknown name is not the relevance: a has 1, and 3 is relevant."""
+    truth, run = put("q 0 a 1\nq 0 b 3\n", "q.txt"), {"q": {"a": 2.0, "b": 1.0}}
+    for qrels in (truth, {"q": {"a": 1, "b": 3}}):
+        for wrong in ("foo + 2", "foo", "relevance + foo"):
+            with expect_refusal("relevance, iteration … 'foo' is none of them"):
+                Warehouse.score(qrels, run, "RR", relevance=wrong)
+        found = Warehouse.score(qrels, run, "RR", relevance="relevance >= 3")
+        assert found.means() == {"RR": 0.5}
+    with expect_refusal("'foo' is none of them"):
+        wh.ingest_qrels("tiny", truth, relevance="foo + 2")
+
+
+@needs_cases
+def test_queries_that_find_themselves(put):
+    """One sentence names the option, and is gone where it is taken; one query of four says nothing."""
+    told = "in 2 of 2 queries the document with the query's own id"
+    for suffix in ("csv", "json", "txt"):
+        files = field("self_retrieval/qrels.txt"), field(f"self_retrieval/run.{suffix}")
+        found = Warehouse.score(*files, "nDCG@10")
+        assert [one.startswith(told) for one in found.read[0].staged.warnings] == [True]
+        assert found.means()["nDCG@10"] == pytest.approx(0.5655, abs=5e-5)
+    without = Warehouse.score(*files, "nDCG@10", exclude="self")
+    assert (without.read[0].staged.warnings, round(without.means()["nDCG@10"], 4)) == ((), 0.8155)
+    few = {**{f"{n}": {"x": 2.0, "y": 1.0} for n in range(3)}, "x": {"x": 1.0}}
+    assert not Warehouse.score({"1": {"x": 1}}, few, "RR").read[0].staged.warnings
+
+
+def test_ranks_that_rise_with_the_scores(put, wh):
+    """Distances beside their ranks: the option is named, and nothing is said where it is taken."""
+    run = put("q Q0 a 1 0.1 x\nq Q0 b 2 0.2 x\n", "d.run")
+    for lower, value in ((False, 0.5), (True, 1.0)):
+        found = Warehouse.score({"q": {"a": 1}}, run, "RR", lower_is_better=lower)
+        loaded = wh.ingest_run("tiny", run, name=f"{lower}", lower_is_better=lower)
+        assert found.means() == {"RR": value}
+        for warnings in (found.read[0].staged.warnings, loaded.warnings):
+            assert any("lower_is_better=True" in one for one in warnings) is not lower
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "advice"),
+    [
+        (
+            "qrels",
+            "query_id,doc_id,click\nq,a,False\nq,b,True\n",
+            {"columns": {"relevance": "click"}},
+        ),
+        ("run", "query_id,doc_id,prediction,proba\nq,a,1,0.4\nq,b,1,0.9\n", None),
+        ("run", "query_id,doc_id,score\nq,a,-inf\nq,b,1\n", {"where": "isfinite(score)"}),
+        ("run", "q Q0 a 1 -inf t\nq Q0 b 2 1 t\n", {"where": "isfinite(score)"}),
+        ("qrels", "query_id,doc_id,score\nq,a,0\nq,b,1\n", {"columns": {"relevance": "score"}}),
+        ("run", "query_id,doc_id,relevance\nq,a,0\nq,b,1\n", {"columns": {"score": "relevance"}}),
+        ("run", "user_id,item_id\nq,a\n", None),
+    ],
+)
+def test_advice_gives_b(con, put, kind, text, advice):
+    """Of a and b, b is relevant or the best. Where nothing fits, no option is named."""
+    path = put(text, "t.csv" if "," in text else "t.run")
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, path, kind)
+    if advice is None:
+        assert "could" in str(caught.value)
+        assert "NAME" not in str(caught.value)
+        return
+    ((name, value),) = advice.items()
+    assert f"{name}={value!r}" in str(caught.value)
+    readers.stage(con, path, kind, **advice)
+    order = "score" if kind == "run" else "relevance"
+    assert con.execute(f"select max_by(doc_id, {order}) from staged").fetchall() == [("b",)]
+
+
+def test_a_run_of_four_columns_is_no_qrels(con, put):
+    with expect_refusal("rank and its score … tabs between", InputError):
+        readers.stage(con, put("q a 1 9\nq b 2 8\n", "r.txt"), "run")
+    assert readers.stage(con, put("q\ta\t1\t9\nq\tb\t2\t8\n", "r.txt"), "run").format == "msmarco"
+
+
+def test_names_of_parameters_as_they_are_written():
+    with expect_refusal("did you mean rel?"):
+        Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR(relevance=4)")
+    (note,) = Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR(rel=4)").notes
+    metric = shlex.split(note)[-1]
+    assert metric == "RR(rel=4, no_relevant=skip)"
+    assert Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, metric).means() == {metric: None}
 
 
 # What columns mean: the one that is the relevance or the score, if any is, and whether low is good.
@@ -365,3 +523,43 @@ def test_names_with_characters_of_the_shell(tmp_path):
     with expect_refusal("run_columns={'score': 'distance'} lower_is_better=True", InputError):
         Warehouse.score(truth, run, "RR")
     assert Warehouse.score(truth, run, "RR", **how).means() == {"RR": 1.0}
+
+
+def test_ratings_without_a_header(put):
+    """Times may have few digits; pairs without a relevance are read by the advice. b is the second."""
+    run = {"1": {"8": 2.0, "7": 1.0}}
+    lines = [(1, 7, 5, 5000), (1, 8, 3, 6000), (2, 9, 5, 7000), (2, 6, 5, 8000)]
+    ratings = put("".join("\t".join(map(str, line)) + "\n" for line in lines), "u.data")
+    with expect_refusal("u.data … times (6000) … qrels_format='bare'", InputError):
+        Warehouse.score(ratings, run, "RR(rel=4)")
+    found = Warehouse.score(ratings, run, "RR(rel=4)", qrels_format="bare")
+    assert found.means() == {"RR(rel=4)": 0.25}
+    with expect_refusal("format='bare' of ingest_training", InputError):
+        Warehouse.score(run, run, "Coverage@1", training=ratings)
+    with expect_refusal("'::' stands between", InputError):
+        Warehouse.score(put("1::7::5::9\n", "r.dat"), run, "RR")
+    pairs = put("1\t7\n2\t9\n", "p.tsv")
+    with expect_refusal("qrels_format='bare' relevance='1'", InputError):
+        Warehouse.score(pairs, run, "RR")
+    assert Warehouse.score(pairs, run, "RR", qrels_format="bare", relevance="1").means() == {
+        "RR": 0.25
+    }
+
+
+def test_ids_in_two_unicode_forms(put):
+    """é of one character and of two: the documents do not match, and one sentence says so."""
+    composed, apart = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
+    truth, run = {"q": {composed: 1}}, {"q": {apart: 1.0}}
+    found = Warehouse.score(truth, run, "RR")
+    assert found.means() == {"RR": 0.0}
+    assert any("the ids of 1 judged document" in one for one in found.read[0].staged.warnings)
+    alike = Warehouse.score(truth, run, "RR", normalise="nfc_normalize(doc_id)")
+    assert (alike.means(), alike.read[0].staged.warnings) == ({"RR": 1.0}, ())
+
+
+def test_rows_of_a_matrix_without_a_label(put):
+    """Of 3 rows the second has none: P@1 is 1/2 over the others, and 1/3 where it counts."""
+    truth, run = put("3 5\n3:1\n\n4:1\n", "gt.txt"), {"0": {"3": 1.0}, "2": {"1": 1.0}}
+    found = Warehouse.score(truth, run, "P@1", protocol="xclib")
+    assert found.means() == {"P@1": 0.5}
+    assert found.qrels.warnings[0].startswith("1 row has no label and is no query")

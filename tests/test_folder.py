@@ -38,7 +38,8 @@ def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> 
     said = answer.err.splitlines()
     assert said[0] == f"qrels: {folder / 'truth.csv'}"
     assert said[1] == f"2 runs: {folder / 'runs/one.run'}, {folder / 'runs/two.jsonl'}"
-    assert said[2] == f"left alone, neither qrels nor runs: {folder / 'README.md'}"
+    left = f"left alone, neither qrels nor runs: {folder / 'README.md'}; it says why: "
+    assert said[2] == f"{left}warehouse ingest run {folder / 'README.md'} -d mine"
     assert said[-1] == "see: warehouse leaderboard -d mine"
     board = Warehouse(db).leaderboard()
     assert [(row.run, row.RR, row["P@1"]) for row in board] == [
@@ -122,7 +123,8 @@ def test_a_folder_of_beir(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     wh = Warehouse("w.duckdb")
     assert [(row.run, row.RR) for row in wh.leaderboard()] == [("bm25", 0.5)]
     found = sorted((row.of, row.attribute) for row in wh.attributes())
-    assert found == [("docs", "text"), ("docs", "title"), ("queries", "text")]
+    assert found == [("queries", "text")]
+    assert wh.query("select title, text from store.text").fetchall() == [("Dogs", "They bark.")]
     qrels = tmp_path / "scifact" / "qrels"
     (qrels / "test.tsv").rename(qrels / "dev.tsv")
     with expect_refusal("several qrels … dev.tsv … train.tsv"):

@@ -32,7 +32,7 @@ NO_MEMORY = (
 _FEW = 6
 # Whether the reader of errors has typed a command; otherwise Python.
 _IN_SHELL = ContextVar("in_shell", default=False)
-# Which of the two sources of `score` is read, qrels or run; empty elsewhere.
+# Which of the sources of `score` is read, qrels, run or training; empty elsewhere.
 _SIDE = ContextVar("side", default="")
 # Options of which each of the two sources has its own.
 _SIDED = ("column", "format", "where", "repeated")
@@ -214,8 +214,11 @@ def is_in_shell() -> bool:
 
 
 @contextmanager
-def of_side(side: Literal["qrels", "run"]) -> Iterator[None]:
-    """Let errors name the options that are for one of the two sources of `score`."""
+def of_side(side: Literal["qrels", "run", "training"]) -> Iterator[None]:
+    """Let errors name the options that are for one of the sources of `score`.
+
+    For a training set it has none: those are of the command that loads one.
+    """
     token = _SIDE.set(side)
     try:
         yield
@@ -240,6 +243,11 @@ def option(name: str, value: object = True) -> str:
     >>> option("leave-out", None)
     'leave_out='
     """
+    if name in _SIDED and _SIDE.get() == "training":
+        token = _SIDE.set("")
+        shown = option(name, value)
+        _SIDE.reset(token)
+        return f"{shown} of {'ingest training' if _IN_SHELL.get() else 'ingest_training'}"
     if name in _SIDED and _SIDE.get():
         name = f"{_SIDE.get()}-{name}"
     if _IN_SHELL.get():

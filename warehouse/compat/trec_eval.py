@@ -15,8 +15,8 @@ from warehouse.metrics import peer_names, protocols
 from warehouse.metrics.notation import Line, Relstring, Requested
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import zscores as references
+from warehouse.readers.checks import SeveralSystemsError
 from warehouse.readers.prefs import Preferences
-from warehouse.readers.trec import SeveralSystemsError
 from warehouse.report import trec
 
 RELEASES = {"9": "9.0.8", "10": "10.0"}

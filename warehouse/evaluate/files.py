@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError, of_side, option
+from warehouse.errors import InputError, UsageError, counted, of_side, option
 from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches, row_rules
-from warehouse.readers.checks import walk_staged
+from warehouse.readers.checks import holding, walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.kinds import IDS, ColumnNames, Kind, Subject
 from warehouse.sql_text.templates import render
@@ -189,7 +189,8 @@ def read_truth(
         raise UsageError("\n".join(lacking))
     read_training = None
     if training is not None:
-        read_training = readers.stage(con, training, "training", normalise=normalise)
+        with of_side("training"):
+            read_training = readers.stage(con, training, "training", normalise=normalise)
     scope.read_training(read_training)
     how: Any = {"format": format, "relevance": relevance, "normalise": normalise}
     if is_global:
@@ -236,6 +237,7 @@ def score_runs(
     and `pending` on the connection, with an evaluation for each of its runs and each metric.
     """
     how = reading or Reading()
+    excludes = work.protocol.exclude is not None
     for group in batches.groups(
         runs, format=how.format, columns=how.columns, normalise=how.normalise, where=how.where,
         repeated=how.repeated, hashed=False, shared=how.shared, single=truth.queries is not None,
@@ -261,15 +263,24 @@ def score_runs(
                 con, work, kept=(kept and kept.tables) or frozenset(),
                 num_rankings=sum(count.num_judged for count in counts),
             )  # fmt: skip
+            forms = _other_forms(con)
             scored = tuple(
                 ScoredRun(
-                    run,
+                    replace(
+                        run,
+                        warnings=(
+                            *holding(run.warnings, how.lower_is_better, excludes),
+                            *forms.get(number, ()),
+                        ),
+                    ),
                     count.num_answered,
                     count.num_unjudged_queries,
                     count.num_hits,
                     run.rows - count.num_kept,
                 )
-                for run, count in zip(batch.runs, counts, strict=True)
+                for number, (run, count) in enumerate(
+                    zip(batch.runs, counts, strict=True), start=batch.first
+                )
             )
             yield Scored(batch.first, scored, truth.qrels, counts[0].num_judged, truth.training)
 
@@ -295,6 +306,21 @@ def check_apart(truth: Truth, run: readers.Staged, given: object) -> None:
         f"{run.source}: judgments and run would both be its column {run.value!r}; say which column is "
         f"which: {option('qrels-column', None)} and {option('run-column', None)}"
     )
+
+
+def _other_forms(con: duckdb.DuckDBPyConnection) -> dict[int, tuple[str]]:
+    """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
+    judged = "select 1 from scope_judgment where strlen({0}) > length({0}) limit 1"
+    names = ("query_id::varchar", "doc_id::varchar")
+    if not any(con.execute(judged.format(name)).fetchall() for name in names):
+        return {}
+    alike = option("normalise", "nfc_normalize(doc_id)")
+    told = (
+        "the ids of {}, or of their queries, have another Unicode form in the run than in the qrels, "
+        f"and do not match: {alike} makes ids of documents alike"
+    )
+    rows = con.execute(render("checks/other_unicode_form")).fetchall()
+    return {run_id: (told.format(counted(number, "judged document")),) for run_id, number in rows}
 
 
 def _is_same(one: object, other: object) -> bool:

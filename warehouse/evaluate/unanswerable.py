@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import duckdb
 
@@ -26,8 +28,11 @@ def notes(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[str]:
 
     What the queries count as is read from their values.
     """
-    for sentence in _sentences(con, work, _of_relevance(work), values=_COMPUTED):
-        yield f"{sentence}; no_relevant=0, no_relevant=1 or no_relevant=skip sets that"
+    for sentence, metric in _sentences(con, work, _of_relevance(work), values=_COMPUTED):
+        other = "0" if metric.params[NO_RELEVANT] == "skip" else "skip"
+        values = tuple((key, other if key == NO_RELEVANT else one) for key, one in metric.values)
+        example = replace(metric, values=values)
+        yield f"{sentence}; no_relevant=0, 1 or skip sets that, as in {shlex.quote(str(example))}"
 
 
 def of_stored(
@@ -50,7 +55,8 @@ def of_stored(
     possible = possible_numbers(con, work, qrels)
     words = {"protocol": protocol.name, "metrics": list(map(str, work.queries))}
     values = render("statements/stored_values", dataset=dataset, **words, numbers=possible)
-    return tuple(_sentences(con, work, possible, values=values, qrels=qrels))
+    said = _sentences(con, work, possible, values=values, qrels=qrels)
+    return tuple(sentence for sentence, _ in said)
 
 
 def possible_numbers(
@@ -90,7 +96,8 @@ def _sentences(
     *,
     values: str,
     qrels: str | None = None,
-) -> Iterator[str]:
+) -> Iterator[tuple[str, Metric]]:
+    """Yield a sentence for metrics that have alike queries, and the first of these metrics."""
     if not numbers:
         return
     metrics = list(work.queries)
@@ -105,7 +112,8 @@ def _sentences(
         counts = "counts as" if without == 1 else "count as"
         yield (
             f"{listing(map(str, those), 3)}: {without:,} of {counted(every, 'query')} {have} no "
-            f"document with {relevant} and {what.format(are=are, count=counts)}"
+            f"document with {relevant} and {what.format(are=are, count=counts)}",
+            those[0],
         )
 
 

@@ -84,7 +84,8 @@ def look_into(folder: Path, dataset: str) -> Folder:
         qrels += tests
     if len(qrels) > 1:
         names = ", ".join(map(str, qrels))
-        how = command(shlex.join(["ingest", "qrels", str(qrels[0])]), dataset)
+        first = min(qrels, key=lambda path: "test" not in re.findall("[a-z]+", path.name.lower()))
+        how = command(shlex.join(["ingest", "qrels", str(first)]), dataset)
         raise UsageError(f"{folder}: has several qrels ({names}): load those that count: {how}")
     if not qrels and not runs:
         raise UsageError(

@@ -29,6 +29,7 @@ from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
 from warehouse.readers import in_place, row_rules
 from warehouse.readers.batches import Batch
+from warehouse.readers.checks import holding
 from warehouse.readers.files import default_name
 from warehouse.readers.kinds import RUN_NUMBER
 from warehouse.sql_text.templates import render
@@ -279,7 +280,7 @@ def _describe(
     """
     renamed = known.rename(options.gone, name, content.content_hash)
     current = known.current.get(name)
-    warnings = list(staged.warnings)
+    warnings = [*holding(staged.warnings, options.lower_is_better)]
     if current is not None and current["content_hash"] == content.content_hash:
         run_id = current["run_id"]
         differs = _stored_otherwise(current, known.tags(run_id), options, put_otherwise(run_id))

@@ -12,6 +12,9 @@ from warehouse.metrics.catalogue import ARROWS, catalogue
 from warehouse.metrics.parameters import Parameter, Value, bound, split, unquoted
 from warehouse.metrics.template import Template
 
+# How people call the lowest relevance that counts, the parameter rel.
+_RELEVANCE = ("relevance", "min_relevance", "level", "threshold", "grade", "label", "rating")
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -180,7 +183,8 @@ def read_values(
         parameter = found.parameter(key)
         if parameter is None:
             known = [p.name for p in found.parameters]
-            hint = nearest(key, known) or f"; it has {listing(known) or 'none'}"
+            meant = "rel" if "rel" in known and key.lower() in _RELEVANCE else key
+            hint = nearest(meant, known) or f"; it has {listing(known) or 'none'}"
             raise UsageError(f"{text}: {found.name} has no parameter {key!r}{hint}")
         try:
             values[key] = parameter.read(value)

@@ -94,6 +94,8 @@ def stage(
     """
     wanted = canonical_kind(kind)
     all_alike = False
+    # a name in the expression is no name of a column that is given for this source
+    shared = shared or not columns
     if relevance is not None:
         # the help of commands names the formats, and does without the engine
         from warehouse.readers.relevance import is_constant, map_relevance, with_relevance
@@ -115,7 +117,8 @@ def stage(
             else:
                 staged = _stage(con, source, wanted, given, mapping, shared, rules)
             if relevance is not None:
-                map_relevance(con, staged.source, relevance, mapping)
+                is_read = staged.value == mapping.get("relevance")
+                map_relevance(con, staged.source, relevance, mapping if is_read else {})
             if normalise is not None:
                 _normalise(con, staged, normalise)
             if wanted == "training":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ _WALK = 1_000_000
 # memory.
 _PIECE = 100_000
 _PIECES = 8
+# The number of first rows that say whether the lists may have their own queries.
+_FIRST = 20_000
 # Row ids of a table made in the open transaction start at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
@@ -35,6 +38,11 @@ _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 # Problems as `(line, reason)`, without a line where the source has none.
 Places = list[tuple[int | None, str]]
 Words = Callable[[Iterable["Problem"]], Places]
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+class SeveralSystemsError(InputError):
+    """A source with the rows of several systems, or splits, for one query."""
 
 
 @dataclass(frozen=True)
@@ -177,15 +185,21 @@ def check_staged(
     words: Words | None = None,
     bad: BadLines | None = None,
     diagnosis: Callable[[], str] = str,
+    columns: Mapping[str, str] | None = None,
     **how: Any,
 ) -> None:
     """Raise InputError for the problems of the table `staged` and the `bad` lines outside it.
 
     The rules for rows are applied first; what is wrong in a row that they leave out does not matter.
     `words` says each problem with its place, the line by default; `diagnosis` says what the source
-    as a whole is, if anything. The other arguments are those of `problems`.
+    as a whole is, if anything; `columns` are those of a table, by ours. The other
+    arguments are those of `problems`.
     """
-    if (rules := row_rules.current()) is not None:
+    rules = row_rules.current()
+    if kind == "run" or "tag" in (columns or {}):
+        tag = None if columns is None else columns.get("tag", "tag")
+        _refuse_several_systems(con, kind, source, rules.where if rules else None, tag)
+    if rules is not None:
         complete(con)
         place = rules.apply(con, kind, source, place, how.get("word", "score"))
         how |= {"unread": UNREAD, "unique": False}
@@ -204,8 +218,56 @@ def check_staged(
     elif any(problem.earlier is not None for problem in found) and row_rules.current() is None:
         known = listing(rule for rule in row_rules.REPEATED if kind != "run" or rule != "count")
         message += f"; {option('repeated', None)} says which row counts: {known}"
+    if kind == "run" and any(problem.reason.endswith("finite number") for problem in found):
+        name = _written((columns or {}).get("value", "score"))
+        message += f"; {option('where', f'isfinite({name})')} leaves such rows out"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
+
+
+def several_systems(
+    con: Connection, *, together: bool = False, named: bool = True
+) -> list[tuple[Any, ...]]:
+    """Return a query whose list has rows of several systems, their tags, and whether a document repeats.
+
+    `named` says that the tags come from a column of a table, which may as well name the documents.
+    """
+    present = types_of(con)
+    if "tag" not in present:
+        return []
+    key, has_faults = list_key(together), "fault" in present
+    return run(con, "checks/several_tags", key=key, named=named, has_faults=has_faults)
+
+
+def _refuse_several_systems(
+    con: Connection, kind: Kind, source: str, where: str | None, column: str | None
+) -> None:
+    """Refuse a query with rows of several systems or splits, unless a condition chose among these."""
+    found = several_systems(con, named=column is not None and kind == "run")
+    name = column or "tag"
+    if not found or (where is not None and row_rules.chooses(con, where, name)):
+        return
+    # the help of commands names the formats, and does without the engine
+    from warehouse.sql_text.quoting import literal
+
+    query, tags, repeats = found[0]
+    told = listing((str(tag)[:40] for tag in tags), 4)
+    what = "systems" if kind == "run" else "splits"
+    tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
+    one = option("where", f"{_written(name)} = {literal(tag[:80])}")
+    together = "all as one run" if kind == "run" else "all"
+    every = "" if repeats else f", or {together}, {option('where', 'true')}"
+    raise SeveralSystemsError(
+        f"{source}: holds rows of several {what} (for query {query[:80]!r} with the {name} {told}): "
+        f"read one of them, {one}{every}"
+    )
+
+
+def _written(name: str) -> str:
+    """Return a column as people write it in SQL."""
+    from warehouse.sql_text.quoting import ident
+
+    return name if _NAME.fullmatch(name) else ident(name)
 
 
 def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Places:
@@ -340,22 +402,64 @@ def run_warnings(
         sql = f"select {number}, count(*) from {source} group by all having count(*) > 0"
         return dict(con.execute(sql).fetchall())
 
-    def warn(check: str, sentence: str) -> None:
-        for number, some in lists(f"({render(check, list_key=key)})").items():
-            every = counted(lists("staged_ranking")[number], "query")
-            found.setdefault(number, []).append(sentence.format(f"{some:,} of {every}"))
+    def those(check: str, **words: object) -> dict[int, int]:
+        return lists(f"({render(check, list_key=key, **words)})")
+
+    def warn(some: dict[int, int], sentence: str) -> None:
+        for number, count in some.items():
+            of = f"{count:,} of {counted(every[number], 'query')}"
+            found.setdefault(number, []).append(sentence.format(of))
 
     walk_staged(con, ranks=ranks, lowest_first=ranked_by == "rank")
+    every = lists("staged_ranking")
     if ranks and run(con, "checks/rank_out_of_step", limit=STEPS):
+        against = those("checks/rank_against_score", sign=1)
+        other = those("checks/rank_against_score", sign=-1) if against else {}
         warn(
-            "checks/rank_against_score",
+            {number: some for number, some in against.items() if number in other},
             "scores contradict the rank column in {}: the scores decide, the ranks are not used",
         )
+        rising = {number: some for number, some in against.items() if number not in other}
+        warn(rising, f"in {{}} {_rising()}")
     warn(
-        "checks/scores_all_equal",
+        those("checks/scores_all_equal"),
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
+    sign = -1 if ranked_by == "rank" else 1
+    own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
+    many = {number: some for number, some in own.items() if 2 * some >= every[number]}
+    warn(many, f"in {{}} {_own_document()}")
     return found
+
+
+def _may_find_itself(con: Connection) -> bool:
+    """Whether a fourth of the first lists have the document with the id of their query."""
+    first = f"(select query_id, doc_id from staged limit {_FIRST})"
+    sql = f"select 4 * count_if(query_id = doc_id) >= count(distinct query_id) from {first}"
+    return bool(con.execute(sql).fetchall()[0][0])
+
+
+def holding(
+    warnings: Iterable[str], lower_is_better: bool, excludes: bool = False
+) -> tuple[str, ...]:
+    """Return the warnings without those whose advice is taken."""
+    taken = [_rising()] if lower_is_better else []
+    taken += [_own_document()] if excludes else []
+    return tuple(one for one in warnings if not one.endswith(tuple(taken)))
+
+
+def _rising() -> str:
+    return (
+        "the scores rise with the ranks: the highest score counts as the best, the ranks are not used; "
+        f"of distances the lowest is the best: {option('lower-is-better')}"
+    )
+
+
+def _own_document() -> str:
+    return (
+        "the document with the query's own id is among the first three: if it is the query itself, "
+        f"{option('exclude', 'self')} of score and evaluate leaves it out"
+    )
 
 
 def any_gap(con: Connection) -> bool:

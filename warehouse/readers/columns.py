@@ -9,7 +9,7 @@ from typing import NoReturn
 from warehouse.errors import InputError, listing, nearest, option
 from warehouse.readers import row_rules
 from warehouse.readers.kinds import COLUMNS, Kind, Ranking
-from warehouse.readers.meanings import Sample, advice, meanings
+from warehouse.readers.meanings import Sample, advice, is_value, meanings
 
 # How other programs call our columns, folded as by `_folded`. Of two lines the first one decides, as
 # docno, an id, where docid counts documents; two names of one line could each be the column.
@@ -39,6 +39,15 @@ _NAMES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
         "iteration": ("subtopicid",),
     },
 }
+# What may tell apart the systems whose runs, or the splits whose judgments, are in one table, the surest
+# name first.
+_TAGS: Mapping[Kind, str] = {
+    "run": "system systemid systemname run runid runname runtag tag model modelid modelname method "
+    "methodname retriever ranker algorithm algo approach experiment engine name",
+    "qrels": "split splits subset partition",
+}
+# What stands between the ids in a cell of several.
+_PARTS = re.compile(r"[ |;,]|\[.*\]\Z")
 # RecBole writes the type of a column after its name.
 _TYPED = re.compile(r":(token|float)(_seq)?\Z")
 
@@ -95,12 +104,13 @@ def choose(
 ) -> tuple[dict[str, str], Ranking]:
     """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
-    A column is known by the mapping, by our name, or by one of another program (see `candidates`). The
-    value is under `value`: of a run its score, or its rank if it has no score. A training set may lack
-    a value, and so may a source whose lists have places (`has_places`) and qrels whose relevance is one
-    number for all rows; judgments by iteration must have their iteration. Raises InputError if a
-    requested or required column is missing, or if two columns could each be one of ours; what it then
-    proposes was tried on the first values of a column, which `sample` returns.
+    A column that may name several systems or splits is that of their tags, `tag`. Another is known by
+    the mapping, by our name, or by one of another program (see `candidates`). The value is under
+    `value`: of a run its score, or its rank if it has no score. A training set may lack a value, and so
+    may a source whose lists have places (`has_places`) and qrels whose relevance is one number for all
+    rows; judgments by iteration must have their iteration. Raises InputError if a requested or required
+    column is missing, or if two columns could each be one of ours; what it then proposes was tried on
+    the first values of a column, which `sample` returns.
 
     >>> choose("ratings.csv", "qrels", ["userId", "movieId", "rating", "timestamp"], {})
     ({'query_id': 'userId', 'doc_id': 'movieId', 'value': 'rating'}, 'rank')
@@ -113,7 +123,7 @@ def choose(
             )
     found = {ours: mapping.get(ours, ours) for ours in COLUMNS[kind]}
     found = {ours: theirs for ours, theirs in found.items() if theirs in available}
-    _add_candidates(source, kind, available, mapping, found)
+    _add_candidates(source, kind, available, mapping, found, sample)
     for name in available:
         if list(available).count(name) > 1 and name in (*COLUMNS[kind], *found.values()):
             raise InputError(f"{source}: the column {name!r} is there twice")
@@ -128,7 +138,9 @@ def choose(
         _refuse(source, kind, available, missing, found, sample)
     if value in found:
         found["value"] = found.pop(value)
-    return found, ranking
+    free = {_folded(name): name for name in available if name not in found.values()}
+    tags = [free[word] for word in _TAGS.get(kind, "").split() if word in free]
+    return {**found, **({"tag": tags[0]} if tags else {})}, ranking
 
 
 def _add_candidates(
@@ -137,8 +149,10 @@ def _add_candidates(
     available: Sequence[str],
     mapping: Mapping[str, str],
     found: dict[str, str],
+    sample: Sample,
 ) -> None:
     """Add the columns that are known by a name of another program. Raises InputError if in doubt."""
+    taken = {*COLUMNS[kind], *mapping.values()}
     for ours in COLUMNS[kind]:
         if ours in found:
             continue
@@ -154,6 +168,12 @@ def _add_candidates(
                     f"rank: say what ranks: {option('column', ('score', named[0]))} or "
                     f"{option('column', ('rank', found['rank']))}"
                 )
+        if named and ours in ("score", "relevance"):  # as proba beside prediction
+            named += [
+                name for name in available
+                if name not in (*taken, *named)
+                and meanings(name) == {ours} and is_value(ours, name, sample(name))
+            ]  # fmt: skip
         if len(named) > 1:
             each = " or ".join(option("column", (ours, name)) for name in named)
             raise InputError(
@@ -172,23 +192,25 @@ def _refuse(
     found: Mapping[str, str],
     sample: Sample,
 ) -> NoReturn:
-    if missing == ["rank"] and "relevance" in available:
-        raise InputError(
-            f"{source}: this looks like qrels (columns {_listed(available)}): "
-            "use 'warehouse ingest qrels', or say which column is the score: "
-            f"{option('column', ('score', 'NAME'))}"
-        )
-    if missing == ["relevance"] and ("score" in available or "rank" in available):
-        raise InputError(
-            f"{source}: this looks like a run (columns {_listed(available)}): "
-            "use 'warehouse ingest run', or say which column is the grade: "
-            f"{option('column', ('relevance', 'NAME'))}"
-        )
+    free = [name for name in available if name not in {*COLUMNS[kind], *found.values()}]
+    for what, ours, theirs in (
+        ("qrels", "rank", ["relevance"]),
+        ("a run", "relevance", ["score", "rank"]),
+    ):
+        there = [name for name in theirs if name in available]
+        if missing == [ours] and there:
+            value = "score" if ours == "rank" else ours
+            pair = (value, "NAME" if len(free) > 1 else [*free, *there][0])
+            raise InputError(
+                f"{source}: this looks like {what} (columns {_listed(available)}): use "
+                f"'warehouse ingest {what.removeprefix('a ')}', or say which column is the {value}: "
+                f"{option('column', pair)}"
+            )
     for name in available if kind != "training" else ():
         is_documents = name == found.get("doc_id")
         if is_documents or (len(available) == 2 and meanings(name) & {"doc_id", "score"}):
             cells = [text for value in sample(name) if (text := str(value).strip())]
-            lists = [cell for cell in cells if " " in cell]
+            lists = [cell for cell in cells if _PARTS.search(cell)]
             if 2 * len(lists) > len(cells):
                 raise several_ids(source, name, lists[0])
     if len(available) == 1 and ";" in available[0]:
@@ -196,7 +218,6 @@ def _refuse(
             f"{source}: semicolons stand between its columns ({available[0]}): put commas or tabs there"
         )
     words = ["score (or rank)" if name == "rank" else name for name in missing]
-    free = [name for name in available if name not in {*COLUMNS[kind], *found.values()}]
     raise InputError(
         f"{source}: missing column{'s' if len(words) > 1 else ''} {', '.join(words)}; "
         f"the source has: {_listed(available)}; {advice(kind, missing, free, found, sample)}"

@@ -27,9 +27,11 @@ from warehouse.readers.formats import (
 )
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import (
+    HIGHEST_GRADE,
     LIMIT,
     UNIX_TIME,
     BadLines,
+    counts,
     is_number,
     refuse_if_not_text,
     refuse_long_lines,
@@ -43,16 +45,15 @@ if TYPE_CHECKING:
 _LINE_ENDS = {"\r\n": "CR LF", "\n": "LF", "\r": "CR"}
 # The columns of a table without a header, by their number.
 _JUDGED = {
+    2: ("query_id", "doc_id"),
     3: ("query_id", "doc_id", "relevance"),
     4: ("query_id", "doc_id", "relevance", "timestamp"),
 }
 _BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
     "run": {3: ("query_id", "doc_id", "score"), 4: ("query_id", "doc_id", "rank", "score")},
     "qrels": _JUDGED,
-    "training": {2: ("query_id", "doc_id"), **_JUDGED},
+    "training": _JUDGED,
 }
-# A number above is no relevance for certain: a file without a header may have anything there.
-_HIGHEST_GRADE = 10
 # RecBole writes the type of a column after its name.
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
@@ -103,7 +104,8 @@ class Delimited(FileFormat):
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
         told = _tidy(con, [source], kind, found)
         checks.check_staged(
-            con, kind, source.source, word=ranking, unread=None, bad=lines.rejects(),
+            con, kind, source.source,
+            word=ranking, unread=None, bad=lines.rejects(), columns=found,
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
         return Reading(ranking, warnings=told, value=found.get("value"))
@@ -140,7 +142,10 @@ class Delimited(FileFormat):
     def read_batch(self, con: Connection, files: Files, mapping: ColumnNames) -> Readings | None:
         """Read all records in one statement."""
         header, blank_lines = _header(files[0], self.delimiter)
-        found, ranking = choose(files[0].source, "run", header, mapping)
+        found, ranking = choose(
+            files[0].source, "run", header, mapping,
+            sample=lambda name: _first_cells(files[0], self.delimiter, header.index(name)),
+        )  # fmt: skip
         with self._records(con, files, len(header), blank_lines) as relation:
             tables.fill(con, "run", relation, _by_place(found, header, files[0]), together=True)
             if staging.any_reject(con):
@@ -202,7 +207,9 @@ class Tsv(Delimited):
     def _bare(self, kind: Kind, source: LocalFile) -> str:
         rows = [row for _, row in islice(_records(source, self.delimiter), 100)]
         is_one = _looks_bare(kind, [row for row in rows if _has_content(row)])
-        return f", or read it as it is: {option('format', 'bare')}" if is_one else ""
+        alike = kind == "qrels" and len(rows[0]) == 2
+        of_pairs = f" {option('relevance', '1')}, if each is relevant" if alike else ""
+        return f", or read it as it is: {option('format', 'bare')}{of_pairs}" if is_one else ""
 
     def has_header(self, file: LocalFile, names: Collection[str]) -> bool:
         """Whether the first line with content has one of these names of columns."""
@@ -316,7 +323,7 @@ class MsMarco(BareTsv):
         if any(len(row) not in _BARE["run"] or not all(map(is_number, row[2:])) for row in rows):
             return Confidence.NONE
         # one document a query says nothing
-        is_it = _counts([row[0] for row in rows], [float(row[2]) for row in rows])
+        is_it = counts([row[0] for row in rows], [float(row[2]) for row in rows])
         return Confidence.CONTENT if is_it else Confidence.NONE
 
     def of_places(self, told: str) -> tuple[str, ...]:
@@ -351,7 +358,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
     width = len(rows[0])
     if width not in _BARE.get(kind, {}) or any(len(row) != width for row in rows):
         return False
-    if kind == "training" and width == 2:
+    if width == 2:
         return True
     times = [row for row in rows if UNIX_TIME.fullmatch(row[-1])]
     if not all(is_number(row[2]) for row in rows) or len(times) != (len(rows) if width > 3 else 0):
@@ -360,21 +367,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
         return width == 3
     # what counts the rows of a query is a rank, and a relevance is small
     thirds = [float(row[2]) for row in rows]
-    return max(thirds) <= _HIGHEST_GRADE and not _counts([row[0] for row in rows], thirds)
-
-
-def _counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
-    """Whether numbers count the rows of each query, from 0 or 1, where one has several.
-
-    >>> _counts(["a", "a", "b"], [1, 2, 1]), _counts(["a", "b"], [1, 1]), _counts(["a", "a"], [2, 1])
-    (True, False, False)
-    """
-    last, place = None, -1.0
-    for query, number in zip(queries, numbers, strict=True):
-        if number not in ((place + 1,) if query == last else (0, 1)):
-            return False
-        last, place = query, number
-    return len(set(queries)) < len(queries)
+    return max(thirds) <= HIGHEST_GRADE and not counts([row[0] for row in rows], thirds)
 
 
 def _by_place(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
@@ -387,7 +380,7 @@ def _tidy(
     con: Connection, files: Sequence[LocalFile], kind: Kind, found: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Take away the blanks around staged ids, if there are any; return a warning."""
-    if not any(file.traits.has_blank for file in files):
+    if "value" in found and not any(file.traits.has_blank for file in files):
         return ()
     return tables.tidy_ids(con, files[0].source, kind, found)
 

@@ -91,7 +91,9 @@ class JsonLines(FileFormat):
         bad = insert_lines(
             con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
         )
-        checks.check_staged(con, kind, source.source, place="line", word=ranking, bad=bad)
+        checks.check_staged(
+            con, kind, source.source, place="line", word=ranking, bad=bad, columns=found
+        )
         return Reading(ranking, value=found.get("value"))
 
     def read_table(

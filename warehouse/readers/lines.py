@@ -6,7 +6,7 @@ Each block goes to DuckDB as one bound text: no CSV rule stands between a line a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ _WRONG = {
 # The line of a comment begins so; that of data may.
 _HASH = "#"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# A number above is no relevance for certain: a file without a header may have anything there.
+HIGHEST_GRADE = 10
 # From 1973 on, in seconds; in milliseconds that is more digits.
 UNIX_TIME = re.compile(r"[1-9]\d{8,12}")
 _GRADE = re.compile(r"[+-]?[0-9]+([.]0+)?")
@@ -101,6 +103,20 @@ def fields_of(line: str) -> list[str]:
 def is_number(text: str) -> bool:
     """Whether a field holds a number, so that it is not a column name."""
     return NUMBER.fullmatch(text.strip()) is not None
+
+
+def counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
+    """Whether numbers count the rows of each query, from 0 or 1, where one has several.
+
+    >>> counts(["a", "a", "b"], [1, 2, 1]), counts(["a", "b"], [1, 1]), counts(["a", "a"], [2, 1])
+    (True, False, False)
+    """
+    last, place = None, -1.0
+    for query, number in zip(queries, numbers, strict=True):
+        if number not in ((place + 1,) if query == last else (0, 1)):
+            return False
+        last, place = query, number
+    return len(set(queries)) < len(queries)
 
 
 def has_fields(line: str) -> bool:

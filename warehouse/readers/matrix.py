@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, option
+from warehouse.errors import InputError, counted, option
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r"\s*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*")
 _PAIRS = re.compile(r"\s*(?:\d+:\S+[ \t]*)*")
+_UNLABELLED = (
+    "{} {} no label and {}: means leave such rows out, where pyxclib counts them as 0 (but in "
+    "recall_at_k, and unless remove_invalid takes them out)"
+)
 _LABELS = re.compile(r"\s*(?:\d+(?:,\d+)*)?(?:[ \t]+\d+:\S+)*[ \t]*")
 
 
@@ -68,5 +72,10 @@ class Matrix(FileFormat):
             con, source, "ingest/matrix_lines", kind=kind, labels=labels, header=int(first is not None),
             num_rows=size[0], num_columns=size[1],
         )  # fmt: skip
+        ((queries,),) = con.execute("select count(distinct query_id) from staged").fetchall()
         checks.check_staged(con, kind, source.source, place="line", bad=bad)
-        return Reading()
+        empty = (source.lines if size[0] is None else size[0]) - queries
+        if empty < 1 or kind == "run":
+            return Reading()
+        are = ("has", "is no query") if empty == 1 else ("have", "are no queries")
+        return Reading(warnings=(_UNLABELLED.format(counted(empty, "row"), *are),))

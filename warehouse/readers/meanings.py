@@ -16,10 +16,13 @@ from warehouse.readers.lines import is_number
 Sample = Callable[[str], Iterable[object]]
 
 _WORDS: Mapping[str, str] = {
-    "query_id": "query qid topic user uid reader person customer member reviewer session visitor",
+    "query_id": "query qid question topic user uid reader person customer member reviewer session "
+    "visitor",
     "doc_id": "doc document docno docid pid passage item iid movie book product article song paper",
-    "score": "score similarity sim prediction predicted pred est probability prob logit yhat cosine",
-    "relevance": "relevance rel grade label rating star judgment judgement gain",
+    "score": "score similarity similarities sim prediction predicted pred est probability probabilities "
+    "prob proba logit yhat cosine",
+    "relevance": "relevance relevant rel grade label rating star judgment judgement gain click clicked "
+    "liked",
     "distance": "distance dist loss cost error perplexity",
     "rank": "rank ranking position pos place",
 }
@@ -88,16 +91,24 @@ def advice(
     example = column_options([*named, *((ours, "NAME") for ours in unknown)])
     text = f"say which column is the {' and the '.join(unknown)}: {example}"
     if unknown == ["relevance"] and kind == "qrels" and not named and {*_IDS} <= {*found}:
-        is_other = all(not _is_value(name, sample(name)) for name in free)
+        is_other = all(not is_value("relevance", name, sample(name)) for name in free)
         if is_other:
             return f"if each row is a relevant document, say so: {option('relevance', '1')}"
+    if len(free) < len(named) + len(unknown):
+        add = "it" if len(unknown) == 1 else "them"
+        return f"no other column could be the {' and the '.join(unknown)}: add {add}"
     return text
 
 
-def _is_value(name: str, values: Iterable[object]) -> bool:
-    """Whether a column could be a relevance, or what ranks a run: numbers that are nothing else."""
+def is_value(meant: str, name: str, values: Iterable[object]) -> bool:
+    """Whether a column could be a relevance or a score: numbers that are nothing else.
+
+    >>> is_value("score", "foo", ["0.5"]), is_value("score", "year", ["1990"])
+    (True, False)
+    """
     words = {part.lower() for part in _PART.findall(name)}
-    return words.isdisjoint(_OTHER) and _fits("score", values)
+    words |= {word.removesuffix("s") for word in words}
+    return words.isdisjoint(_OTHER) and _fits(meant, values)
 
 
 def _fits(meant: str, values: Iterable[object]) -> bool:
@@ -105,6 +116,8 @@ def _fits(meant: str, values: Iterable[object]) -> bool:
     given = [value for value in values if value is not None and value != ""]
     if meant in _IDS:
         return bool(given)
+    if meant == "relevance" and given and {str(one).lower() for one in given} <= {"true", "false"}:
+        return True
     numbers = [str(value) for value in given if not isinstance(value, bool)]
     if not numbers or len(numbers) < len(given) or not all(map(is_number, numbers)):
         return False

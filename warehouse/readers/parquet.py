@@ -22,7 +22,7 @@ from warehouse.readers.formats import (
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.parquet_pages import any_damaged
 from warehouse.readers.tables import fill_table
-from warehouse.sql_text.quoting import literal
+from warehouse.sql_text.quoting import ident, literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -70,7 +70,10 @@ class Parquet(FileFormat):
         if "file_index" in map(str.lower, types):  # it hides which file a row is of
             return None
         source, relation = files[0].source, _relation(files)
-        found, ranking = choose(source, "run", list(types), mapping)
+        found, ranking = choose(
+            source, "run", list(types), mapping,
+            sample=lambda name: staging.first_values(con, relation, ident(name)),
+        )  # fmt: skip
         tables.refuse_lost_digits(con, source, relation, types, found)
         columns = tables.by_types(source, "run", found, types)
         tables.fill(con, "run", relation, columns, together=True)

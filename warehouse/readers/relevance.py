@@ -8,6 +8,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import InputError, UsageError, counted, listing, option
 from warehouse.readers.lines import LIMIT
+from warehouse.readers.row_rules import refuse_unknown
 from warehouse.readers.staging import row_count, types_of
 from warehouse.sql_text import expressions, templates
 from warehouse.store.engine_errors import in_words
@@ -75,7 +76,9 @@ def map_relevance(
     given = option("relevance", expression)
     if "relevance" not in types_of(con):
         raise UsageError(f"{given}: {source} holds preferences, which have no relevance")
-    expressions.read(con, given, expression, _ONE)
+    read = expressions.read(con, given, expression, _ONE).columns
+    if not columns:
+        refuse_unknown(given, source, read, [name for name in _OURS if name in types_of(con)])
     name = columns.get("relevance", "relevance")
     words = {"expression": expression, "alias": None if name == "relevance" else name}
     named = templates.render("ingest/relevance_named", **words)

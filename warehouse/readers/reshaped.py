@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError
+from warehouse.errors import InputError, listing
 from warehouse.readers import checks, row_rules, staging, tables
 from warehouse.readers.columns import candidates, choose
 from warehouse.readers.formats import Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.lines import LIMIT
+from warehouse.readers.meanings import advice, is_value, meanings
 from warehouse.sql_text.quoting import ident
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ def read(
     """Fill `staged` from `staged_table`, from the rows for which the condition `where` is true.
 
     A row with a list of documents gives a row for each of them. A list of ids alone is a ranked list:
-    its places are the ranks of a run; in qrels each document has the relevance 1. Raises InputError
-    and UsageError. The tables that it made are gone afterwards, `staged_table` too.
+    its places are the ranks of a run; in qrels each document has the relevance 1, unless numbers stand
+    beside it that nothing reads. Raises InputError and UsageError. The tables that it made are gone
+    afterwards, `staged_table` too.
     """
     source = table.source
     warnings: tuple[str, ...] = ()
@@ -67,17 +69,24 @@ def read(
         with tables.table_errors(source):
             row_rules.keep(con, source, where, table.columns, typed=table.typed)
             relation, types = "staged_kept", staging.types_of(con, "staged_kept")
+            kept, made = types, {"source_row"}
             has_places = has_lists(kind, types, mapping)
             if has_places:
                 warnings = _unnest(con, table, kind, types, mapping)
                 relation, types = "staged_unnested", staging.types_of(con, "staged_unnested")
+                made |= {"place"} - kept.keys()
             found, ranking = choose(
-                source, kind, list(types), mapping, has_places=has_places,
+                source, kind, [name for name in types if name not in made], mapping,
+                has_places=has_places,
                 sample=lambda name: staging.first_values(con, relation, ident(name)),
             )  # fmt: skip
             value = found.get("value", found["doc_id"] if has_places else None)
+            if has_places and "value" not in found and kind != "training":
+                _refuse_unread(con, source, kind, found, kept, types)
             if has_places and "value" not in found and kind == "run":
                 found["value"] = "place"
+            if where and "tag" in found and row_rules.chooses(con, where, found["tag"]):
+                del found["tag"]
             tables.refuse_lost_digits(con, source, relation, types, found)
             columns = tables.by_types(source, kind, found, types)
             if not table.typed:
@@ -89,7 +98,9 @@ def read(
         def words(problems: Iterable[checks.Problem]) -> checks.Places:
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
 
-        checks.check_staged(con, kind, source, word=ranking, unread=None, words=words)
+        checks.check_staged(
+            con, kind, source, word=ranking, unread=None, words=words, columns=found
+        )
         return Reading(ranking, warnings=warnings, value=value)
     finally:
         staging.drop(con, "staged_table", "staged_kept", "staged_unnested")
@@ -99,7 +110,9 @@ def _unnest(
     con: Connection, table: Table, kind: Kind, types: Mapping[str, str], mapping: ColumnNames
 ) -> tuple[str, ...]:
     """Make `staged_unnested` of the lists in `staged_kept`; return warnings."""
-    record = None if _named(kind, "doc_id", types, mapping) else _records(types)
+    record = _named(kind, "doc_id", types, mapping)
+    if record is None or not _RECORDS.fullmatch(types[record]):
+        record = None if record else _records(types)
     lists: list[str]
     if record is None:
         found, _ = choose(
@@ -136,6 +149,47 @@ def _unnest(
     if kind == "training":
         return (f"{lists_are}: the size of the training set counts these queries",)
     return (f"{lists_are}: without a document, a query is not in the {kind}",)
+
+
+def _refuse_unread(
+    con: Connection,
+    source: str,
+    kind: Kind,
+    found: Mapping[str, str],
+    kept: Mapping[str, str],
+    types: Mapping[str, str],
+) -> None:
+    """Refuse numbers of the documents in a list that nothing reads: they may order or grade these.
+
+    They are another list of the table `kept`, or a field of records, which has a column in `types`.
+    """
+    documents, ours = found["doc_id"], "score" if kind == "run" else "relevance"
+    samples = {
+        name: staging.first_values(con, "staged_unnested", ident(name))
+        for name in types
+        if name not in kept and name != "place"
+    }
+    for name, type in kept.items():
+        if _LIST.fullmatch(type) and name not in types and documents in kept:
+            lengths = f"coalesce(len({ident(name)}), 0) = coalesce(len({ident(documents)}), 0)"
+            if staging.first_values(con, "staged_kept", f"bool_and({lengths})") == [True]:
+                samples[name] = staging.first_values(con, "staged_kept", f"unnest({ident(name)})")
+    for name, values in samples.items():
+        fields = next((value for value in values if isinstance(value, dict)), {})
+        within = [key for key, one in fields.items() if ours in meanings(key) and one is not None]
+        if within:
+            raise InputError(
+                f"{source}: the documents of a list have numbers that nothing reads "
+                f"({listing(f'{name}.{key}' for key in within)}): write them beside the ids"
+            )
+    free = [name for name in samples if is_value(ours, name, samples[name])]
+    if free:
+        missing = "rank" if kind == "run" else ours
+        raise InputError(
+            f"{source}: the documents of a list have numbers that nothing reads ({listing(free)}): "
+            f"{advice(kind, [missing], free, found, lambda name: samples[name])}; if only the list "
+            "counts, leave them out"
+        )
 
 
 def _take_empty(con: Connection, query: str, documents: str, kind: Kind) -> int:

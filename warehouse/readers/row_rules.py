@@ -7,7 +7,7 @@ they work in every format, and what is wrong in a row that is left out does not 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -128,6 +128,14 @@ def applied(rules: RowRules) -> Iterator[None]:
         _RULES.reset(token)
 
 
+def chooses(con: Connection, where: str, name: str) -> bool:
+    """Whether a condition reads a column, or none at all: then it says which of its values count."""
+    from warehouse.sql_text import expressions
+
+    read = expressions.read(con, option("where", where), where, CONDITION, windows=True).columns
+    return not read or name.lower() in {path[-1].lower() for path in read}
+
+
 def keep(
     con: Connection,
     source: str,
@@ -166,6 +174,18 @@ def keep(
         raise InputError(f"{source}: {given}: is true for none of {every}; change the condition")
 
 
+def refuse_unknown(
+    given: str, source: str, read: Iterable[Sequence[str]], names: Sequence[str]
+) -> None:
+    """Refuse a column that an expression reads of a source without names, and that is none of ours."""
+    for path in read:
+        if path[-1].lower() not in names:
+            raise UsageError(
+                f"{given}: {source} names no columns, so this reads ours ({listing(names)}), and "
+                f"{path[-1]!r} is none of them{nearest(path[-1], names)}"
+            )
+
+
 def _typed(
     con: Connection, table: str, columns: Mapping[str, str], condition: expressions.Expression
 ) -> str:
@@ -187,13 +207,8 @@ def _keep_ours(con: Connection, kind: Kind, source: str, where: str, value: str)
     present = staging.types_of(con, "staged_read")
     names = {*COLUMNS[kind], "tag"} & present.keys()
     given = option("where", where)
-    for path in expressions.read(con, given, where, CONDITION, windows=True).columns:
-        if path[-1].lower() not in names:
-            known = listing(name for name in (*COLUMNS[kind], "tag") if name in names)
-            raise UsageError(
-                f"{given}: {source} names no columns, so the condition reads ours ({known}), and "
-                f"{path[-1]!r} is none of them{nearest(path[-1], names)}"
-            )
+    read = expressions.read(con, given, where, CONDITION, windows=True).columns
+    refuse_unknown(given, source, read, [name for name in (*COLUMNS[kind], "tag") if name in names])
     # a value that was masked, as -inf, is one that a condition can leave out
     con.execute(
         f"update staged_read set {value} = try_cast(shown as double) where {value} is null "

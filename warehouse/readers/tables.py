@@ -45,7 +45,10 @@ def read(
         _refuse_twins(source, types, found, names)
         refuse_lost_digits(con, source, relation, types, found)
         fill(con, kind, relation, by_types(source, kind, found, types))
-    checks.check_staged(con, kind, source, word=ranking, unread=None, words=checks.in_words_by_row)
+    checks.check_staged(
+        con, kind, source,
+        word=ranking, unread=None, words=checks.in_words_by_row, columns=found,
+    )  # fmt: skip
     return Reading(ranking, value=found.get("value"))
 
 
@@ -53,6 +56,8 @@ def batch_readings(
     con: Connection, sources: Sequence[object], ranking: Ranking, value: str
 ) -> list[Reading] | None:
     """Return what is said of runs that fill `staged` together, or None if a row has a problem."""
+    if checks.several_systems(con, together=True):
+        return None
     if checks.any_problem(con, "run", unread=None, together=True):
         return None
     return [Reading(ranking, value=value)] * len(sources)
@@ -94,7 +99,8 @@ def by_types(
             f"{source}: the column {found['value']!r} holds truth values, which rank nothing: give "
             "each document a score, or a rank"
         )
-    return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in found.items()}
+    read = {ours: one for ours, one in found.items() if ours != "tag" or not is_nested(types[one])}
+    return {ours: by_type(source, theirs, types[theirs]) for ours, theirs in read.items()}
 
 
 def by_type(source: str, name: str, type_name: str) -> tuple[str, str]:

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, counted, listing, option
+from warehouse.errors import InputError, counted, option
 from warehouse.readers import checks, ir_metadata, row_rules, staging
 from warehouse.readers.files import LocalFile, TextTraits
 from warehouse.readers.formats import Confidence, FileFormat, Files, Head, Reading, Readings
 from warehouse.readers.kinds import FIELDS, LAYOUT, ColumnNames, Kind
 from warehouse.readers.lines import (
+    HIGHEST_GRADE,
     LONGEST_RECORD,
     NUMBER,
     UNIX_TIME,
+    counts,
     fields_of,
     has_fields,
     hash_warnings,
@@ -25,16 +27,12 @@ from warehouse.readers.lines import (
 )
 from warehouse.readers.prefs import Preferences
 from warehouse.readers.sampled import Sampled
-from warehouse.sql_text.quoting import literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
-
-
-class SeveralSystemsError(InputError):
-    """A run with the lines of several systems for one query."""
+_NAMES = "query_id, doc_id, relevance, as they come"
 
 
 class Trec(FileFormat):
@@ -104,12 +102,17 @@ def _other_layout(head: Head) -> str:
             "labels, which are judgments"
         )
     by_chance = "; if it is TREC all the same, say its format"
+    if lines and len(lines[0]) == 1 and "::" in lines[0][0]:
+        return (
+            f"'::' stands between its columns ({lines[0][0][:80]}): put tabs there, and a line with the "
+            f"names of the columns on top ({_NAMES})"
+        )
     # the first line may hold other names of columns
-    if lines and len(lines[-1]) == FIELDS["qrels"] and UNIX_TIME.fullmatch(lines[-1][3]):
+    if lines and len(lines[-1]) == FIELDS["qrels"] and _has_times(head):
+        bare = f", or read it as it is: {option('format', 'bare')}" if "\t" in head.line else ""
         return (
             f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
-            "a line with the names of the columns on top (query_id, doc_id, relevance, as they come, "
-            f"with tabs between), or read it as it is: {option('format', 'bare')}{by_chance}"
+            f"a line with the names of the columns on top ({_NAMES}, with tabs between){bare}{by_chance}"
         )
     if lines and all(
         len(fields) > FIELDS["run"] and all(map(is_number, fields)) for fields in lines
@@ -119,6 +122,20 @@ def _other_layout(head: Head) -> str:
             f"a line of its own, {names} score (or rank){by_chance}"
         )
     return ""
+
+
+def _has_times(head: Head) -> bool:
+    """Whether the lines are user, item, rating and time: items are many, and ratings few and low."""
+    rows = [fields for line in islice(head.lines(), 100) if len(fields := fields_of(line)) == 4]
+    if rows and UNIX_TIME.fullmatch(rows[:2][-1][3]):
+        return True
+    # the last line may be cut
+    rows = rows if head.text.endswith("\n") else rows[:-1]
+    numbers = [row for row in rows if all(map(is_number, row[1:]))]
+    if len(numbers) < max(2, len(rows) - 1):  # the first may be of names
+        return False
+    items, ratings, times = ({float(row[place]) for row in numbers} for place in (1, 2, 3))
+    return len(items) > len(ratings) and max(ratings) <= HIGHEST_GRADE < min(times)
 
 
 def _is_regular(traits: TextTraits) -> bool:
@@ -166,15 +183,11 @@ def _read_lines(
     checks.check_staged(
         con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
     )
-    if kind == "run":
-        _refuse_several_systems(con, file)
     return (*hash_warnings(con, file), *(_long_tags(con) if kind == "run" else ()))
 
 
 def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
     """Say what the file is if most of its lines are not of this kind."""
-    if kind == "run":
-        _refuse_several_systems(con, file)
     ((fields, grades),) = staging.run(con, "ingest/trec_shape", kind=kind) or [(None, None)]
     if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""
@@ -188,6 +201,17 @@ def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
             "a run", "run",
             "use 'warehouse ingest run', or give it to 'warehouse score' after the qrels",
         )  # fmt: skip
+    rows = [fields_of(line) for line in islice(file.text.splitlines(), 100)]
+    rows = [row for row in rows if len(row) == FIELDS["qrels"] and is_number(row[2])]
+    if (
+        kind == "run"
+        and fields == FIELDS["qrels"]
+        and counts([row[0] for row in rows], [float(row[2]) for row in rows])
+    ):
+        return (
+            "a query, a document, its rank and its score seem to stand on each line: put tabs between "
+            "them, or make it a table"
+        )
     if kind == "run" and fields == FIELDS["qrels"] and grades:
         raise looks_like(
             "qrels", "qrels",
@@ -204,25 +228,8 @@ def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
     return (
         f"not {what}: most lines have {counted(fields, 'field')} where {what} has "
         f"{FIELDS[kind]} fields: {LAYOUT[kind]}. "
-        "A table needs a first line with the names of its columns"
+        "A table needs a first line with the names of its columns, and commas or tabs between them"
     )
-
-
-def _refuse_several_systems(con: Connection, file: LocalFile) -> None:
-    """Refuse a run whose lists have lines of several systems, unless a condition chose the lines."""
-    rules = row_rules.current()
-    if rules is not None and rules.where is not None:
-        return
-    found = staging.run(con, "checks/several_tags")
-    if found:
-        query, tags = found[0]
-        told = listing((str(tag)[:40] for tag in tags), 4)
-        one = f"tag = {literal(min(tags, key=len)[:80])}"
-        raise SeveralSystemsError(
-            f"{file.source}: holds lines of several systems (for query {query[:80]!r} with the tags "
-            f"{told}): read one of them, {option('where', one)}, or all as one run, "
-            f"{option('where', 'true')}"
-        )
 
 
 def _tags(file: LocalFile) -> set[str]:

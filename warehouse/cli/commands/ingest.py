@@ -108,7 +108,6 @@ def folder(
     """
     from warehouse.cli.commands.evaluate import narrate
     from warehouse.ingest import Loaded
-    from warehouse.ingest.folder import beside_texts
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
@@ -126,11 +125,12 @@ def folder(
             splits = files.queries is not None or any(
                 "rating" in path.name for path in files.others
             )
-            say(f"left alone, {_OTHERS[splits]}: {listing(map(str, files.others), 6)}")
+            words = shlex.join(["ingest", "run", str(files.others[0])])
+            why = "" if splits else f"; it says why: {command(words, dataset or 'D')}"
+            say(f"left alone, {_OTHERS[splits]}: {listing(map(str, files.others), 6)}{why}")
         if files.corpus:
-            words = ["ingest", "attributes", str(files.corpus), "--of", "docs"]
-            words += [f"--leave-out={name}" for name in beside_texts(files.corpus)]
-            how = command(shlex.join(words), dataset or "D")
+            words = shlex.join(["ingest", "text", str(files.corpus), "--of", "docs"])
+            how = command(words, dataset or "D")
             say(f"left alone, the texts of the documents; to load them: {how}")
 
     def tell(file: object, done: Loaded | LoadedAttributes | WarehouseError) -> None:
