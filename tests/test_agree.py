@@ -372,6 +372,7 @@ def test_batches_change_nothing(demo: Warehouse, monkeypatch: pytest.MonkeyPatch
     assert one_thread.agree("dl19", runs).queries.fetchall() == whole
 
 
+@pytest.mark.slow
 def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> None:
     rows = demo.query("from qrels").fetchall()
     demo.ingest_qrels("other", {rows[0][2]: {rows[0][3]: 3}})

@@ -332,6 +332,7 @@ def test_a_gate_checks_answers_that_were_assessed_again(
     assert (row.run, row.value, row.verdict) == ("silent", 0.5, "unchecked")
 
 
+@pytest.mark.slow
 def test_assessed_answers_count_whatever_is_judged(wh: Warehouse) -> None:
     """As nuggetizer: the mean is over the answers that were assessed, here 1, 1 and 0.
 

@@ -160,6 +160,7 @@ def test_what_is_no_bundle(written: Path, bundle: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "liked.txt"]
 
 
+@pytest.mark.slow
 def test_a_training_set_attributes_and_iterations_are_in_it(tmp_path: Path) -> None:
     """Each kind of value, and a training query without an example, which counts in propensities."""
     wh = Warehouse(tmp_path / "w.duckdb")

@@ -759,6 +759,7 @@ def verdicts(wh: Warehouse) -> list[tuple]:
     return sorted(row for row in rows if row[0] != "one")
 
 
+@pytest.mark.slow
 def test_two_runs_in_one_night(night: Project) -> None:
     code, out, _ = command("sync")
     red = "1 run is red: bad of tiny (P@1, RR); see: warehouse gates; to accept: "

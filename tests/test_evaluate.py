@@ -688,6 +688,7 @@ def test_values_of_several_datasets_are_computed_ahead(
     assert places[0] is not None
 
 
+@pytest.mark.slow
 def test_windows_of_runs_are_stored_one_after_another(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def means(*arguments: object, **options: object) -> dict:
     return score(*arguments, METRICS, **options).means()
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, phases=EACH)
 @given(RUNS, LISTS, st.sampled_from(["default", "trec_eval_9", "ranx"]))
 def test_a_run_is_scored_as_if_the_documents_were_not_in_its_file(run, left_out, protocol):
@@ -131,6 +132,7 @@ def board(wh: Warehouse, protocol: str) -> list[tuple]:
     return found.relation.project("RR, NumRet").fetchall()
 
 
+@pytest.mark.slow
 def test_values_with_and_without_stand_apart_and_follow_the_list(seen):
     seen.evaluate("d", metrics="RR NumRet", exclude="training")
     assert board(seen, "default") == [(0.75, 4.0)]
@@ -144,6 +146,7 @@ def test_values_with_and_without_stand_apart_and_follow_the_list(seen):
     assert not seen.verify("d").relation.fetchall()
 
 
+@pytest.mark.slow
 def test_a_list_that_changes_makes_values_stale(seen):
     for documents, value in ((["a"], 1.0), (["a", "c"], 0.5), (["a"], 1.0)):
         done = seen.evaluate("d", metrics="RR NumRet", exclude={"q1": documents})

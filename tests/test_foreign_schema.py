@@ -170,7 +170,7 @@ def answers(wh: Warehouse) -> list[object]:
     return found
 
 
-@pytest.mark.sample(10, 2)
+@pytest.mark.sample(25, 3)
 @pytest.mark.parametrize("case", IGNORED)
 def test_what_others_added_is_never_run(changed, case: str) -> None:
     wh = changed(IGNORED[case])
@@ -179,7 +179,7 @@ def test_what_others_added_is_never_run(changed, case: str) -> None:
     assert [one for one in found if isinstance(one, WarehouseError)] == []
 
 
-@pytest.mark.sample(10, 2)
+@pytest.mark.sample(25, 3)
 @pytest.mark.parametrize("case", REFUSED)
 def test_other_tables_are_refused(changed, case: str) -> None:
     wh = changed(REFUSED[case])

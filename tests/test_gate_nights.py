@@ -52,6 +52,7 @@ def told(project: Project) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
+@pytest.mark.slow
 def test_verdicts_are_of_the_present_judgments(team: Project) -> None:
     """Under wrong judgments a bad run was good and a good one red; with the right ones, all are judged
     again in the order of loading, the references too."""

@@ -91,6 +91,7 @@ def test_lines_of_trec_eval(wh: Warehouse, put: Put) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_same_again_other_values_and_judges(wh: Warehouse) -> None:
     rows = [
         {"run": run, "query": query, "measure": "nuggets", "value": value}

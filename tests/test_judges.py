@@ -424,6 +424,7 @@ def _lists(wh: Warehouse, run: str) -> dict[str, list[str]]:
     return dict(rows)
 
 
+@pytest.mark.slow
 def test_qrels_of_several_judges(tmp_path: Path) -> None:
     """a: 0, 1, 1; b: 0 and 3, a tie; c: only -1; d: -1 and 2, where -1 is no judgment."""
     wh = Warehouse(tmp_path / "rules.duckdb")

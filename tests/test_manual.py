@@ -189,7 +189,7 @@ def hide_extras(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(hidden), prepend=os.pathsep)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize(
     "page",
     [

@@ -90,6 +90,7 @@ def test_a_curve_says_what_it_shows(name: str, demo_db: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_picture_is_the_same_twice_and_its_svg_has_its_words(
     demo_db: str, tmp_path: Path
 ) -> None:

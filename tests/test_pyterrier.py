@@ -83,6 +83,7 @@ def test_an_experiment_keeps_its_runs(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_no_ranking_is_not_kept(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "runs.duckdb")
     with expect_refusal("topics … qid"):

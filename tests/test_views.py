@@ -346,6 +346,7 @@ def test_the_macro_compares_what_is_shown(wh: Warehouse) -> None:
     assert rows(wh, sql, metric=median) == [(0.0, 1.0, 1.0, None, 1, 2, 0, 3)]
 
 
+@pytest.mark.slow
 def test_the_past_in_sql_is_that_of_the_command(wh: Warehouse) -> None:
     """At each moment at which something came or went: new qrels, a new run, a removed one."""
     moments = []

@@ -22,6 +22,7 @@ def field(name: str) -> str:
     return str(FIELD / name)
 
 
+@pytest.mark.slow
 def test_the_best_row_of_a_document_is_kept(put, tmp_path):
     """a has 1 and 3, b has 2: the best row of a is above b, whichever scores are the best."""
     rows = [("q", "a", 1), ("q", "b", 2), ("q", "a", 3)]
@@ -67,6 +68,7 @@ def test_queries_without_relevant_documents_are_told_and_set(wh):
         assert list(found.values()) == pytest.approx([value])
 
 
+@pytest.mark.slow
 def test_stored_values_tell_of_queries_without_relevant_documents(wh, tmp_path):
     """Of q1, q2 and q3 only q1 has a grade of 2; all have one of 1, so that MRR's are all there."""
     qrels = {"q1": {"a": 2}, "q2": {"b": 1}, "q3": {"c": 1}}

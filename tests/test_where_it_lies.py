@@ -180,6 +180,7 @@ def test_copies_of_the_warehouse(
     assert team.verify().is_good
 
 
+@pytest.mark.slow
 def test_files_that_change_or_go(copied: tuple[Warehouse, dict[str, Path]], tmp_path: Path) -> None:
     wh, paths = copied
     assert wh.verify().is_good
