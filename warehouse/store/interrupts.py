@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _F = TypeVar("_F", bound=Callable[..., object])
+# Seconds until a signal that has to wait is tried again.
+_PAUSE = 0.01
 _PACKAGE = __name__.partition(".")[0]
 _connections: WeakSet[DuckDBPyConnection] = WeakSet()
 # The code of functions that are done as a whole, but for the functions of this program in them.
@@ -43,16 +46,22 @@ def whole(function: _F) -> _F:
     return function
 
 
-def break_off(number: int, frame: FrameType | None) -> None:
+def break_off(_: int, frame: FrameType | None) -> None:
     """Break off the statements of all connections and raise KeyboardInterrupt, or try again soon."""
     _State.came = True
     if _must_wait(frame):
-        _thread.interrupt_main(signal.Signals(number))
+        # a thread of threading would take locks that the interrupted line may hold
+        _thread.start_new_thread(_try_again, ())
         return
     for con in list(_connections):
         with suppress(Exception):  # it was closed
             con.interrupt()
     raise KeyboardInterrupt
+
+
+def _try_again() -> None:
+    time.sleep(_PAUSE)
+    _thread.interrupt_main()
 
 
 def _must_wait(frame: FrameType | None) -> bool:
