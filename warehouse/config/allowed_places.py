@@ -18,7 +18,7 @@ from warehouse.errors import UsageError, url
 
 
 def is_allowed(place: str, database: Path) -> bool:
-    """Whether a place is a file in the database's folder or in a trusted one, or one that was allowed."""
+    """Whether a place is in the database's folder or a trusted one, or was allowed."""
     trusted = os.environ.get(project.TRUST, "").split(os.pathsep)
     if "*" in trusted:
         return True
@@ -38,7 +38,8 @@ def allow(places: Iterable[str]) -> None:
     file = _file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w") as out:
+        file.touch(0o600)
+        with file.open("a", encoding="utf-8") as out:
             out.write("".join(f"{json.dumps(place)}\n" for place in new))
     except OSError as error:
         raise UsageError(
