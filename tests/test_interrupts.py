@@ -67,7 +67,7 @@ def interrupt_often(work: Callable[[], Any], check: Callable[[], None], times: i
     assert met > times / 3
 
 
-@pytest.mark.parametrize("times", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_scorer(times: int) -> None:
     with Warehouse.scorer(QRELS, "AP RR") as score:
 
@@ -77,7 +77,7 @@ def test_a_scorer(times: int) -> None:
         interrupt_often(lambda: score({"q1": {"a": 1.0}}), check, times)
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [3, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("verb", ["ingest", "evaluate", "leaderboard"])
 def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
