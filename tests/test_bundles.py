@@ -270,7 +270,7 @@ def test_links_and_pipes_are_refused(bundle: Path, name: str, put: Callable[[Pat
 
 
 @pytest.mark.parametrize(
-    "key", ["protocol", "qrels", "runs", "metrics", "dataset", "data", "has_data"]
+    "key", ["protocol", "qrels", "runs", "metrics", "attributes", "dataset", "data", "has_data"]
 )
 @pytest.mark.parametrize("wrong", [None, 7, [7], "x"])
 def test_a_malformed_manifest_is_refused(bundle: Path, key: str, wrong: object) -> None:

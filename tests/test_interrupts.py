@@ -14,10 +14,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import duckdb
 import pytest
 
 from warehouse import Warehouse
-from warehouse.store import database
+from warehouse.store import database, parsed
 from warehouse.store.engine_errors import at_the_edge
 
 # By hand: AP of q1 is (1/2 + 2/3) / 2 = 7/12, that of q2 is 1, so the mean is 19/24.
@@ -35,11 +36,13 @@ def default_handler() -> Iterator[None]:
 
 
 @contextmanager
-def interrupted(call: int) -> Iterator[list[int]]:
-    """Send the signal at the n-th call or return; yield a list with the number of them."""
+def interrupted(call: int, name: str = "", what: str = "") -> Iterator[list[int]]:
+    """Send the signal at the n-th call or return, of all functions or those of a name; count them."""
     count = [0]
 
     def look(frame: FrameType, event: str, argument: object) -> None:
+        if name and (frame.f_code.co_name, event) != (name, what):
+            return
         count[0] += 1
         if count[0] == call:
             signal.raise_signal(signal.SIGINT)
@@ -100,6 +103,50 @@ def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
     work = {"ingest": ingest, "evaluate": evaluate, "leaderboard": check}[verb]
     interrupt_often(work, check, times)
     wh.ingest_run("tiny", {"q1": {"c": 1.0}}, name="last")
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("attach", "call"), ("attach", "return"), ("do_execute", "call"), ("_detach", "call")],
+)
+def test_where_a_file_would_stay_open(
+    tmp_path: Path, prepared: Callable[..., Warehouse], name: str, what: str
+) -> None:
+    """Once it is attached, in SQLAlchemy, which closes its connection, and while it is detached."""
+
+    def fill(wh: Warehouse) -> None:
+        wh.ingest_qrels("tiny", QRELS)
+        wh.ingest_run("tiny", RUN, name="one")
+
+    wh = prepared(tmp_path / "w.duckdb", fill)
+
+    def work() -> None:
+        wh.ingest_run("tiny", RUN, name="two")
+        time.sleep(0.02)  # it may have waited
+
+    with pytest.raises(KeyboardInterrupt), interrupted(1, name, what):
+        work()
+    assert wh.ingest_run("tiny", RUN, name="three").status == "loaded"
+
+
+def test_a_table_that_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the call before would count twice."""
+    con = parsed.remembering(duckdb.connect())
+    made = "create or replace temp table given as select 1 as value"
+    con.execute(made)
+    run = parsed._Remembering._anew
+
+    def broken_off(self: Any, statement: Any, parameters: Any) -> Any:
+        if "truncate" in statement.query:
+            raise RuntimeError("Query interrupted")
+        return run(self, statement, parameters)
+
+    monkeypatch.setattr(parsed._Remembering, "_anew", broken_off)
+    with pytest.raises(RuntimeError):
+        con.execute(made)
+    monkeypatch.undo()
+    con.execute(made)
+    assert con.execute("select count(*) from given").fetchall() == [(1,)]
 
 
 def test_a_long_statement() -> None:
