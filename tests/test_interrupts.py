@@ -107,7 +107,7 @@ def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("attach", "call"), ("attach", "return"), ("do_execute", "call"), ("_detach", "call")],
+    [("attach", "return"), ("push", "call"), ("do_execute", "call"), ("_detach", "call")],
 )
 def test_where_a_file_would_stay_open(
     tmp_path: Path, prepared: Callable[..., Warehouse], name: str, what: str
@@ -119,6 +119,7 @@ def test_where_a_file_would_stay_open(
         wh.ingest_run("tiny", RUN, name="one")
 
     wh = prepared(tmp_path / "w.duckdb", fill)
+    kept = wh.runs("tiny")  # it keeps the engine
 
     def work() -> None:
         wh.ingest_run("tiny", RUN, name="two")
@@ -127,6 +128,7 @@ def test_where_a_file_would_stay_open(
     with pytest.raises(KeyboardInterrupt), interrupted(1, name, what):
         work()
     assert wh.ingest_run("tiny", RUN, name="three").status == "loaded"
+    assert len(kept.fetchall()) == 1
 
 
 def test_a_table_that_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
