@@ -210,12 +210,16 @@ def test_a_replica_has_no_view_or_macro_of_others(changed) -> None:
     found = []
     for change in ("select 1", made):
         wh = changed(change)
+        with duckdb.connect(wh.path, read_only=True) as con:
+            own = con.execute(sql).fetchall()
         target = wh.path.with_name(f"{len(found)}.duckdb")
         wh.publish(target)
         with duckdb.connect(target, read_only=True) as con:
             found.append(con.execute(sql).fetchall())
             assert con.execute("select run, value from leaderboard").fetchall() == [("one", 0.25)]
         wh.path.unlink()
+        if change != made:
+            assert {(row[0], row[2]) for row in own} <= {(row[0], row[2]) for row in found[0]}
     assert "read_text" not in repr(found[1])
     assert [row[:2] for row in found[1]] == [row[:2] for row in found[0]]
     assert SECRET not in repr(found)

@@ -305,13 +305,17 @@ def make_anew(con: duckdb.DuckDBPyConnection, alias: str) -> None:
 
 
 def _comments(con: duckdb.DuckDBPyConnection, alias: str) -> list[tuple[str, str]]:
-    """Return which view, or column of one, has which comment."""
+    """Return which view, column of one, or macro has which comment."""
     return con.execute(
         "select format('view {}.{}', schema_name, view_name), comment from duckdb_views() "
         "where database_name = $alias and comment is not null union all "
         "select format('column {}.{}.{}', schema_name, table_name, column_name), comment "
         "from duckdb_columns() where database_name = $alias and comment is not null "
-        "and table_name not in (select table_name from duckdb_tables())",
+        "and (schema_name, table_name) not in "
+        "(select (schema_name, table_name) from duckdb_tables() where database_name = $alias) "
+        "union all select distinct if(function_type = 'table_macro', 'macro table ', 'macro ') "
+        "|| schema_name || '.' || function_name, comment from duckdb_functions() "
+        "where database_name = $alias and comment is not null",
         {"alias": alias},
     ).fetchall()
 
@@ -321,7 +325,7 @@ def _comment(
 ) -> None:
     """Comment on those views that were made."""
     for what, comment in comments:
-        name = ".".join(what.split(" ")[1].split(".")[:2]).removeprefix("main.")
+        name = ".".join(what.rpartition(" ")[2].split(".")[:2]).removeprefix("main.")
         if name in made:
             con.execute(f"comment on {what} is {literal(comment)}")
 
