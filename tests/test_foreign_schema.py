@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from warehouse.analyze import sql_query
 from warehouse.errors import WarehouseError
 from warehouse.report.server import replicas
 from warehouse.store.database import Resources
@@ -188,6 +189,61 @@ def test_other_tables_are_refused(changed, case: str) -> None:
     assert SECRET not in repr(found)
     assert [one for one in found if not isinstance(one, WarehouseError)] == []
     assert wh.path.read_bytes() == before
+
+
+def test_a_replica_has_no_view_or_macro_of_others(changed) -> None:
+    """Other clients would run them."""
+    made = (
+        "create view mine as from read_text('{secret}'); "
+        "create macro twice(a) as (select content from read_text('{secret}')); "
+        "create macro store.more() as table from read_text('{secret}'); "
+        "create or replace view leaderboard as select content as run from read_text('{secret}'); "
+        "create or replace view store.run_version as select content as run from read_text('{secret}'); "
+        "create or replace macro store.recency(a, b) as (select content from read_text('{secret}'))"
+    )
+    sql = (
+        "select view_name, sql, comment from duckdb_views() where not internal union all "
+        "select function_name, macro_definition, comment from duckdb_functions() where not internal "
+        "union all select table_name || column_name, null, comment from duckdb_columns() "
+        "where not internal and table_name <> 'publication' order by all"
+    )
+    found = []
+    for change in ("select 1", made):
+        wh = changed(change)
+        with duckdb.connect(wh.path, read_only=True) as con:
+            own = con.execute(sql).fetchall()
+        target = wh.path.with_name(f"{len(found)}.duckdb")
+        wh.publish(target)
+        with duckdb.connect(target, read_only=True) as con:
+            found.append(con.execute(sql).fetchall())
+            assert con.execute("select run, value from leaderboard").fetchall() == [("one", 0.25)]
+        wh.path.unlink()
+        if change != made:
+            assert {(row[0], row[2]) for row in own} <= {(row[0], row[2]) for row in found[0]}
+    assert "read_text" not in repr(found[1])
+    assert [row[:2] for row in found[1]] == [row[:2] for row in found[0]]
+    assert SECRET not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "warehouse.main.leaderboard", "warehouse.leaderboard", 'Warehouse . "main"."my view"',
+        "warehouse/**/.store.more()", "(select warehouse.main.twice(1))", "query('from warehouse.mine')",
+    ],
+)  # fmt: skip
+def test_sql_that_names_a_view_of_the_file_in_full(named: str) -> None:
+    """As the process of a query runs it, once it has opened the file."""
+    with duckdb.connect() as con:
+        con.execute(
+            "attach ':memory:' as warehouse; create schema warehouse.store; use warehouse.main; "
+            "create table store.run as select 1 as run_id; create view leaderboard as select 2; "
+            'create view "my view" as select 3; create view mine as select 4; '
+            "create macro twice(a) as a; create macro store.more() as table select 5; use memory"
+        )
+        with pytest.raises(WarehouseError, match="views and macros of the file are not run"):
+            sql_query.refuse_views_of_the_file(con, f"from {named}")
+        sql_query.refuse_views_of_the_file(con, "select warehouse.run_id from warehouse.store.run")
 
 
 # As the revision before gates had error rates left its tables.

@@ -137,12 +137,12 @@ def test_each_push_is_a_version(tmp_path: Path, run: Callable[..., Answer]) -> N
         team.collect(lake)
         boards.append(rows(team, BOARD))
     assert boards == [rows(one, BOARD), sorted({*rows(one, BOARD), *rows(two, BOARD)})]
-    # another writer hides a run that both have: a push without evaluations is a version too
-    two.forget("tiny", "both", reason="not mine")
+    # a writer takes a run back: a push without evaluations is a version too
+    two.forget("tiny", "last", reason="wrong")
     two.push(lake)
     two.push(lake)
     team.collect(lake)
-    boards.append([row for row in boards[1] if row[1] != "both"])
+    boards.append([row for row in boards[1] if row[1] != "last"])
     assert [number for number, _ in shared_lake.versions(str(lake))] == [2, 1, 0]
     assert rows(team, BOARD) == boards[2]
     shared_lake.optimize(str(lake))
@@ -365,3 +365,53 @@ def test_refusals(tmp_path: Path) -> None:
     wh.push(lake)
     with expect_refusal("one.duckdb", UsageError):  # it is no replica
         wh.collect(lake)
+
+
+def test_a_tombstone_removes_one_load_whatever_the_clock_says(tmp_path: Path) -> None:
+    """A colleague loads the same run later, by a clock that is an hour behind."""
+    lake = tmp_path / "lake"
+    one, two = (filled(tmp_path / f"{name}.duckdb", "both") for name in ("one", "two"))
+    one.push(lake)
+    one.forget("tiny", "both", reason="wrong")
+    with duckdb.connect(two.path) as con:
+        con.execute("update store.run set ingested_at = ingested_at - interval 1 hour")
+    one.push(lake)
+    team = Warehouse(tmp_path / "team.duckdb")
+    team.collect(lake)
+    assert rows(team, "select run from runs") == []
+    two.push(lake)
+    team.collect(lake)
+    assert rows(team, "select run from runs") == [("both",)]
+    assert rows(team, BOARD) == rows(two, BOARD)
+
+
+@pytest.mark.parametrize("table", ["score", "query_score", "run"])
+def test_a_row_that_contradicts_another_is_named(tmp_path: Path, table: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    wh, lake = filled(tmp_path / "one.duckdb", "both"), tmp_path / "lake"
+    wh.push(lake)
+    column, value = ("system", "better") if table == "run" else ("value", 0.99)
+    there = Lake(str(lake)).read(table).to_table().slice(0, 1)
+    place = there.schema.get_field_index(column)
+    kind = there.schema.field(column)
+    Lake(str(lake)).append(table, there.set_column(place, kind, pa.array([value], kind.type)))
+    with expect_refusal("both is in it with two contents", UsageError):
+        Warehouse(tmp_path / "team.duckdb").collect(lake)
+
+
+@pytest.mark.parametrize("harm", ["a missing file", "another schema"])
+def test_a_lake_that_is_not_whole(tmp_path: Path, harm: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    wh, lake = filled(tmp_path / "one.duckdb", "both"), tmp_path / "lake"
+    wh.push(lake)
+    if harm == "a missing file":
+        next((lake / "score").rglob("*.parquet")).unlink()
+    else:
+        import deltalake
+
+        other = pa.table({"dataset": ["tiny"], "evaluation_hash": ["x"]})
+        deltalake.write_deltalake(
+            str(lake / "score"), other, mode="overwrite", schema_mode="overwrite"
+        )
+    with expect_refusal(f"{lake}: its tables are not as … or lack a file", UsageError):
+        Warehouse(tmp_path / "team.duckdb").collect(lake)

@@ -120,6 +120,26 @@ def test_stored_values_go_stale_with_the_function_and_are_read_without_it(
         wh.evaluate(metrics="Mine")
 
 
+def test_helpers_and_constants_of_its_module_are_in_the_fingerprint(tmp_path: Path) -> None:
+    found = []
+    for number, (limit, helper) in enumerate([(1, "x"), (2, "x"), (1, "x + 1"), (1, "x")]):
+        path = tmp_path / f"mine{number}.py"
+        path.write_text(
+            f"LIMIT = {limit}\n"
+            f"def inner(x):\n    return {helper}\n"
+            "def outer(x):\n    return [inner(x) for _ in range(LIMIT)]\n"
+            "def Mine(grades, judged):\n    return outer(len(grades))[0]\n"
+        )
+        space: dict[str, Any] = {"__name__": "mine"}
+        exec(compile(path.read_text(), path, "exec"), space)
+        warehouse.metric(space["Mine"])
+        function = notation.parse("Mine")[0].definition.function
+        assert function is not None
+        found.append(function.source)
+    assert found[0] == found[3]
+    assert len(set(found)) == 3
+
+
 def test_a_function_that_fails_or_returns_no_number_stores_nothing(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
     wh.ingest_qrels("tiny", QRELS)

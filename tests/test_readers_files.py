@@ -10,6 +10,7 @@ import lzma
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -326,3 +327,12 @@ def test_a_run_that_changes_meanwhile_is_not_stored(
     with pytest.raises(InputError, match="changed while it was read"):
         wh.ingest_run("d", path, name="a")
     assert wh.runs().fetchall() == []
+
+
+def test_a_table_of_a_million_columns_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(["query_id,doc_id,score", *["c"] * 999_997]) + "\n")
+    started = time.monotonic()
+    with expect_refusal("wide.csv: line 1 has 1,000,000 columns … a row of its own", InputError):
+        Warehouse.score({"q": {"a": 1}}, path, "AP")
+    assert time.monotonic() - started < 20  # of minutes before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -15,7 +16,7 @@ import pytest
 
 from warehouse.analyze import board_intervals, explained_lists
 from warehouse.analyze.regressions import Gate, Limits
-from warehouse.errors import visible
+from warehouse.errors import WarehouseError, visible
 from warehouse.report import pictures
 from warehouse.report.pages import contents, rendering
 from warehouse.report.pages.keys import keys
@@ -491,6 +492,31 @@ def test_a_report_replaces_a_report_and_nothing_else(site: Site, tmp_path: Path,
         answer = run("report", str(tmp_path / "new"), "--db", str(site.warehouse.path), *words)
         assert (answer.code, told in answer.err) == (2, True)
         assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_leaves_the_old_report_whole(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site"
+    site.warehouse.report(folder, "empty <b>")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    written = []
+
+    def write_bytes(path: Path, content: bytes) -> None:
+        written.append(path)
+        with path.open("wb") as out:
+            out.write(content[:5])
+            if len(written) == len(before) - 1:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+    with pytest.raises(WarehouseError, match="cannot be written: No space left on device"):
+        site.warehouse.report(folder, "empty <b>")
+    assert len(written) == len(before) - 1 > 2
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    monkeypatch.undo()
+    site.warehouse.report(folder, "empty <b>")
+    assert {path for path in folder.rglob("*") if path.is_file()} == set(before)
 
 
 @pytest.mark.slow

@@ -240,3 +240,46 @@ def test_sources_that_are_not_one_file(tmp_path: Path) -> None:
     assert not isinstance(one, WarehouseError)
     assert isinstance(other, WarehouseError)
     assert _rows(wh, "select count(*) from store.run") == [(1,)]
+
+
+def test_a_database_of_others_reads_no_place_outside_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user names a place by loading from it, or allows all of one database; a trusted folder too."""
+    outside, own = tmp_path / "outside", tmp_path / "own"
+    outside.mkdir()
+    own.mkdir()
+    place = outside / "canary.run"
+    place.write_text("q1 Q0 canary-4711 1 2 t\nq1 Q0 a 2 1 t\n")
+    wh = Warehouse(own / "w.duckdb")
+    wh.ingest_qrels("d", {"q1": {"a": 1}})
+    wh.ingest_run("d", place, name="one", where_it_lies=True)
+
+    def listed() -> object:
+        return wh.explain("d", "one", "q1", "RR").relation.fetchall()
+
+    assert "canary-4711" in repr(listed())
+    # for another user, who got the same file
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for link in (place, own / "link.run"):
+        with duckdb.connect(wh.path) as con:
+            con.execute("update store.prediction_file set place = $1", [str(link)])
+        if link != place:
+            link.symlink_to(place)
+        with expect_refusal(f"{link} … lies outside its folder … allow", InputError):
+            listed()
+    found = repr(wh.verify().problems.fetchall())
+    assert "lies outside its folder" in found
+    assert "canary-4711" not in found
+    wh.report(tmp_path / "pages")
+    pages = [path.read_bytes() for path in (tmp_path / "pages").rglob("*") if path.is_file()]
+    assert not any(b"canary-4711" in page for page in pages)
+    monkeypatch.setenv("WAREHOUSE_TRUST", str(outside))
+    assert "canary-4711" in repr(listed())
+    monkeypatch.delenv("WAREHOUSE_TRUST")
+    wh.init(allow_place=True)
+    assert "canary-4711" in repr(listed())
+    allowed = tmp_path / "state/ranking-warehouse/places"
+    allowed.chmod(0o666)  # others could have written it
+    with expect_refusal("allow", InputError):
+        listed()

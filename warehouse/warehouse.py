@@ -107,14 +107,21 @@ class Warehouse:
     score = staticmethod(scoring.score)
     scorer = staticmethod(scorer)
 
-    def init(self, *, own: bool = False) -> bool:
+    def init(self, *, own: bool = False, allow_place: bool = False) -> bool:
         """Make the database, or upgrade its schema; return whether anything changed.
 
-        With `own`, a replica that was restored as the database becomes writable again.
+        With `own`, a replica that was restored as the database becomes writable again. With
+        `allow_place`, predictions are read from wherever the database says that they lie.
         """
+        from warehouse.readers import in_place
+
         is_replica = own and self.path.exists()
         disowned = is_replica and database.disown(self.path, lock_timeout=self.file.lock_timeout)
-        return self.file.ensure() or disowned
+        changed = self.file.ensure() or disowned
+        if allow_place:
+            with self.file.read() as con:
+                in_place.allow(con)
+        return changed
 
     # ----------------------------------------------------------------------------------- Load
 

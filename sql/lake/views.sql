@@ -14,7 +14,7 @@ from (
         on tombstone.dataset = run.dataset
         and tombstone.run_hash = run.run_hash
         and tombstone.name = run.name
-        and tombstone.forgotten_at >= run.ingested_at
+        and tombstone.ingested_at = run.ingested_at
     where tombstone.run_hash is null
 ) as known
 where place = 1;

@@ -52,6 +52,12 @@ _NO_COLUMN = re.compile(
 _MEANT = re.compile(r"Did you mean .*\n")
 # What has ranked lists.
 _LISTS = re.compile(r"\b(predictions?|prediction_versions)\b", re.IGNORECASE)
+# A relation or function of the file that is named in full: its last part.
+_NAME = r'(?:"(?:[^"]|"")+"|\w+)'
+_IN_FULL = re.compile(
+    rf'(?<![\w."])"?{ALIAS}"?\s*\.\s*(?:{_NAME}\s*\.\s*)?({_NAME})', re.IGNORECASE
+)
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _SOURCE = re.compile(r"\b(?:from|join)\s+(?:\w+\.)*(\w+)", re.IGNORECASE)
 
 
@@ -80,11 +86,29 @@ def close(con: duckdb.DuckDBPyConnection, sql: str, output: Path | None = None) 
 
     The SQL then finds the views for people by their names alone, as in any other client.
     """
+    refuse_views_of_the_file(con, sql)
     find_views(con, sql)
     if output is not None:
         con.execute(f"set allowed_paths = {literal([str(output.absolute())])}")
     for setting in _CLOSE:
         con.execute(setting)
+
+
+def refuse_views_of_the_file(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Refuse SQL that names a view or macro of the file in full: it may be another than ours."""
+    named = {name.strip('"').lower() for name in _IN_FULL.findall(_COMMENT.sub(" ", sql))}
+    if not named:
+        return
+    rows = con.execute(
+        "select view_name from duckdb_views() where database_name = $1 and not internal union "
+        "select function_name from duckdb_functions() where database_name = $1 and not internal",
+        [ALIAS],
+    ).fetchall()
+    for name in sorted(named & {str(name).lower() for (name,) in rows}):
+        raise UsageError(
+            f"{ALIAS} … {name}: views and macros of the file are not run; name this program's by its "
+            f"name alone, or as store.{name}"
+        )
 
 
 def statement(con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]) -> str:

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any, NoReturn
 
 from warehouse.errors import NO_MEMORY, UsageError, WarehouseError, visible
@@ -70,9 +71,13 @@ def _signals_interrupt() -> Iterator[list[int]]:
     """
     received: list[int] = []
 
-    def interrupt(number: int, frame: object) -> NoReturn:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         received.append(number)
+        if "warehouse.store.database" in sys.modules:
+            from warehouse.store import interrupts
+
+            return interrupts.break_off(signal.SIGINT, frame)
         raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in _END_SIGNALS if hasattr(signal, name)]

@@ -231,6 +231,7 @@ def load_staged(
         done.append(loaded)
     known.write()
     if lying:
+        in_place.allow(con, (row["place"] for row in lying))
         connection.execute(schema.prediction_file.insert().values(lying))
     for table, ids in stored.items():
         if any(id is not None for id in ids):

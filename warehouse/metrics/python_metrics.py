@@ -6,6 +6,7 @@ import inspect
 import math
 import textwrap
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, overload
 
 from warehouse.errors import DefinitionError
@@ -98,7 +99,9 @@ def metric(
             called,
             header | said | {"param": declared},
             where,
-            Function(call=function, source=_source(function, where), keywords=tuple(keywords)),
+            Function(
+                call=function, source=_whole_source(function, where), keywords=tuple(keywords)
+            ),
         )
         return function
 
@@ -123,6 +126,27 @@ def _keywords(function: Callable[..., Any], where: str) -> dict[str, Any]:
     return keywords
 
 
+def _whole_source(function: Callable[..., Any], where: str) -> str:
+    """Return the text of a function, and of the functions and constants of its module that it names."""
+    texts, functions = [_source(function, where)], [function]
+    for one in functions:
+        for name in sorted(_names(one.__code__)):
+            value = inspect.unwrap(one.__globals__.get(name))  # type: ignore[arg-type]
+            if isinstance(value, FunctionType) and value.__module__ == function.__module__:
+                if value not in functions:
+                    functions.append(value)
+                    texts.append(inspect.getsource(value.__code__))
+            elif type(value) in (*_TYPES, str):
+                texts.append(f"{name} = {value!r}")
+    return "\n".join(texts)
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names that a function looks up, also in the functions inside it."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
 def _source(function: Callable[..., Any], where: str) -> str:
     """Return the text of a function without its decorators; refuse one that has none or hides some.
 
@@ -137,7 +161,7 @@ def _source(function: Callable[..., Any], where: str) -> str:
             "fingerprint shows; make it a keyword-only parameter"
         )
     try:
-        text = textwrap.dedent(inspect.getsource(function))
+        text = textwrap.dedent(inspect.getsource(code))
     except OSError:
         raise DefinitionError(
             f"{where}: its text cannot be read, so changes would go unseen; "

@@ -57,6 +57,9 @@ _BARE: Mapping[str, Mapping[int, Sequence[str]]] = {
 # RecBole writes the type of a column after its name.
 _TYPED_NAME = re.compile(r"\w+:(token|float)(_seq)?")
 
+# The most columns of a file.
+_WIDEST = 10_000
+
 
 class Delimited(FileFormat):
     """Records with a delimiter between their cells, below a line with the names of the columns."""
@@ -400,9 +403,14 @@ def _refuse_other_ends(file: LocalFile) -> None:
 def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
     """Return the cells of the first line with content, and the number of blank lines above it.
 
-    Raises InputError if there is none.
+    Raises InputError if there is none, or if it has too many: the engine would take minutes.
     """
     for line, record in _records(file, delimiter):
+        if len(record) > _WIDEST:
+            raise InputError(
+                f"{file.source}: line {line} has {len(record):,} columns, and a table may have "
+                f"{_WIDEST:,}: give each document a row of its own"
+            )
         if _has_content(record):
             return [name.strip() for name in record], line - 1
     raise EmptyError(file.source, "line")

@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.config import allowed_places
+from warehouse.config.allowed_places import is_allowed
 from warehouse.errors import InputError, UsageError, WarehouseError, command, option, url
 from warehouse.readers import Staged, clear, stage, staging
 from warehouse.readers.files import open_file
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
+from warehouse.store.database import ALIAS
 from warehouse.store.scratch_folders import scratch_folder
 
 if TYPE_CHECKING:
@@ -119,6 +122,7 @@ def _there(con: Connection) -> set[int]:
 
 def _read(con: Connection, file: PredictionFile) -> None:
     """Add the predictions of a file to the temporary table, in their order."""
+    _check_allowed(con, file)
     with _beside(con) as reader, scratch_folder() as folder:
         try:
             staged = stage(
@@ -138,6 +142,32 @@ def _read(con: Connection, file: PredictionFile) -> None:
                 f"insert into {TABLE} select {file.run_id}, query_id, doc_id, score "
                 f"from read_parquet({copied})"
             )
+
+
+def allow(con: Connection, places: Iterable[str] | None = None) -> None:
+    """Allow that some places are read from now on, or all that the database names."""
+    named = [file.place for file in files_of(con)] if places is None else places
+    database = _database(con)
+    allowed_places.allow(place for place in named if not is_allowed(place, database))
+
+
+def _check_allowed(con: Connection, file: PredictionFile) -> None:
+    """Refuse a place that the user has not named: somebody else may have made the database."""
+    database = _database(con)
+    if not is_allowed(file.place, database):
+        raise InputError(
+            f"{file.place}: has the predictions of run {file.run}, says the database, but lies outside "
+            "its folder, and nobody here has allowed to read it. If you trust the database: "
+            f"warehouse init --allow-place --db {shlex.quote(str(database))}"
+        )
+
+
+def _database(con: Connection) -> Path:
+    """Return the path of the attached file."""
+    rows = con.execute(
+        "select path from duckdb_databases() where database_name = $1", [ALIAS]
+    ).fetchall()
+    return Path(rows[0][0])
 
 
 def _reason(file: PredictionFile, error: Exception) -> str:

@@ -36,6 +36,12 @@ from warehouse.store import database
 (MANIFEST, STATEMENT), README = BUNDLE_FILES, "README.md"
 _BOARD, _VALUES, _QRELS = "board.csv", "query_values.csv", "data/qrels.parquet"
 _VERSION = 1
+# The kinds of what a manifest must have.
+_KINDS: dict[str, type] = {
+    "dataset": str, "protocol": dict, "metrics": list, "qrels": dict, "runs": list,
+    "attributes": list, "data": dict, "has_data": bool,
+}  # fmt: skip
+_CALLED = {str: "a text", dict: "an object", list: "a list", bool: "true or false"}
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:ranking-warehouse:bundle:1"
 _TRAINING, _ATTRIBUTES = "data/training.parquet", "data/attributes_of_{}.parquet"
@@ -348,6 +354,9 @@ def _verify(bundle: Path, data: Path | None) -> Checked:
     manifest = _read(bundle / MANIFEST)
     if manifest.get("bundle") != _VERSION:
         raise InputError(f"{bundle / MANIFEST}: is no bundle of version {_VERSION}")
+    for key, kind in _KINDS.items():
+        if not isinstance(manifest.get(key), kind):
+            raise InputError(f"{bundle / MANIFEST}: {key}: must be {_CALLED[kind]}")
     if data is None and not manifest["has_data"]:
         raise UsageError(f"{bundle}: has no data; give the folder with {_QRELS} with --data FOLDER")
     root = bundle if data is None else data

@@ -73,6 +73,7 @@ def publish(
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
             _copy(con, storage_version, with_text)
+            own_schema.make_anew(con, "replica")
             _mark_as_replica(con, called or _stored(source))
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "

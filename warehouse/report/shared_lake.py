@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from warehouse.config.settings import resource_folder
-from warehouse.errors import counted, listing
+from warehouse.errors import UsageError, counted, first_line, listing
 from warehouse.report import replica
 from warehouse.sql_text.templates import render
 from warehouse.store.database import LAKE
 from warehouse.store.file import WarehouseFile
+from warehouse.store.interrupts import is_interrupt
 from warehouse.store.lake import TABLES, Files, Lake
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -36,8 +40,9 @@ def push(file: WarehouseFile, url: str) -> Mapping[str, int]:
             if there is not None:
                 known = f"known_{known_by}"
                 con.register(known, there)
-            found: Any = con.sql(_pushed(table, known))
-            rows[table] = found.to_arrow_table()
+            with _lake_errors(url):
+                found: Any = con.sql(_pushed(table, known))
+                rows[table] = found.to_arrow_table()
             if known is not None:
                 con.unregister(known)
     # each push that adds anything is a version of the lake, also one without evaluations
@@ -91,7 +96,14 @@ def collect(
                     con.execute(f"create temp table {name} as {_pushed(table)}")
                 else:
                     con.register(name, rows)
-            con.execute(render("lake/collect"))
+            with _lake_errors(url):
+                con.execute(render("lake/collect"))
+                twice = con.execute(render("lake/contradictions")).fetchall()
+            if twice:
+                raise UsageError(
+                    f"{url}: {twice[0][0]} is in it with two contents, one of them damaged or forged: "
+                    "collect a version before it: see 'warehouse lake versions'"
+                )
             for name, kind in con.execute(
                 "select table_name, 'table' from duckdb_tables() where temporary "
                 "union all select view_name, 'view' from duckdb_views() where temporary and not internal"
@@ -101,6 +113,19 @@ def collect(
             return replica.publish(
                 con, made.path, target, called=LAKE + url, lock_timeout=lock_timeout
             )
+
+
+@contextmanager
+def _lake_errors(url: str) -> Iterator[None]:
+    """Raise the engine's errors about rows of the lake as one sentence about it."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if is_interrupt(error):
+            raise
+        raise UsageError(
+            f"{url}: its tables are not as this program writes them, or lack a file: {first_line(error)}"
+        ) from error
 
 
 def versions(url: str) -> list[tuple[int, dt.datetime]]:

@@ -17,7 +17,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,7 +32,7 @@ from warehouse.config.settings import LOCK_TIMEOUT, SCHEMA_REVISION
 from warehouse.errors import DatabaseError, UsageError, is_fault, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
-from warehouse.store import own_schema
+from warehouse.store import interrupts, own_schema
 from warehouse.store.engine_errors import (
     at_the_edge,
     in_words,
@@ -95,7 +95,8 @@ class Resources:
     for_one_statement: bool = False
 
     def apply(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Set the limits on a connection."""
+        """Set the limits on a connection, and let Ctrl-C reach it."""
+        interrupts.reach(con)
         con.execute("set TimeZone = 'UTC'")
         # in Jupyter without ipywidgets, DuckDB has none and refuses to set it
         watcher = _watcher.get()
@@ -320,10 +321,12 @@ def write(
 
     with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
         _refuse_replica(con, path)
+        wrapped: Any = duckdb_sqlalchemy.ConnectionWrapper(con)
+        wrapped.close = lambda: None  # it is not SQLAlchemy's to close, even if it is interrupted
         engine = sa.create_engine(
             "duckdb://",
-            creator=lambda: duckdb_sqlalchemy.ConnectionWrapper(con),
-            poolclass=StaticPool,  # the connection is not its own to close
+            creator=lambda: wrapped,
+            poolclass=StaticPool,
             pool_reset_on_return=None,
         )
         with engine.connect() as connection, connection.begin():
@@ -397,6 +400,7 @@ def another(con: duckdb.DuckDBPyConnection, resources: Resources) -> duckdb.Duck
 
 
 @contextmanager
+@interrupts.whole
 def _connected(resources: Resources, *, kept: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection to which one file can be attached, until the block ends.
 
@@ -433,28 +437,28 @@ def _attached(
         con = staged or stack.enter_context(_connected(resources, kept=read_only))
         # explicit, because the end of a name, as in runs.csv, could select another kind
         mode = "type duckdb, read_only" if read_only else "type duckdb"
+        is_current = False
+
+        def detach(kind: object, *_: object) -> None:
+            with suppress(duckdb.Error) if kind else nullcontext():  # less specific than the first
+                _detach(con)
+            if is_current and kind is None:
+                _left[os.path.realpath(path)] = _state(path)
+
+        @interrupts.whole
+        def attach() -> None:
+            con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})")
+            stack.push(detach)
+
         try:
-            wait_for_lock(
-                lambda: con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} ({mode})"),
-                path,
-                lock_timeout,
-                at_once=is_inside,
-            )
+            wait_for_lock(attach, path, lock_timeout, at_once=is_inside)
         except Exception as error:
             con.close()
             if is_broken_off(error):
                 _forget_shared()
             raise not_opened(error, path) from error
-        try:
-            is_current = _find_tables(con, path) == SCHEMA_REVISION
-            yield con
-        except BaseException:
-            with suppress(duckdb.Error):  # it is less specific than the first error
-                _detach(con)
-            raise
-        _detach(con)
-        if is_current:
-            _left[os.path.realpath(path)] = _state(path)
+        is_current = _find_tables(con, path) == SCHEMA_REVISION
+        yield con
 
 
 # The files that had this program's schema when this process closed them last, with their state then.

@@ -24,6 +24,7 @@ from warehouse.errors import (
     first_line,
     option,
 )
+from warehouse.store.interrupts import heard, is_interrupt
 
 # The error of a template's macro `refuse`.
 _REFUSED = re.compile(r"Invalid Input Error: refused: (.*)", re.DOTALL)
@@ -69,15 +70,16 @@ def in_words(path: Path | None = None, *, made: bool = False) -> Iterator[None]:
 def at_the_edge(path: Path | None = None) -> Iterator[None]:
     """Raise every error of the engine inside the block as a WarehouseError; `path` is the open file.
 
-    An interrupt is no error, and is passed on.
+    An interrupt is a KeyboardInterrupt.
     """
-    try:
-        yield
-    except Exception as error:
-        clear = _never_raw(worded(error, path), path)
-        if clear is error:
-            raise
-        raise clear from error
+    with heard():
+        try:
+            yield
+        except Exception as error:
+            clear = _never_raw(worded(error, path), path)
+            if clear is error:
+                raise
+            raise clear from error
 
 
 def _never_raw(error: Exception, path: Path | None) -> Exception:
@@ -85,7 +87,7 @@ def _never_raw(error: Exception, path: Path | None) -> Exception:
     import duckdb
 
     refusal = getattr(error, "orig", None) or error
-    if not isinstance(refusal, duckdb.Error) or isinstance(refusal, duckdb.InterruptException):
+    if not isinstance(refusal, duckdb.Error) or is_interrupt(refusal):
         return error
     where = "" if path is None else f"{path}: "
     return EngineError(

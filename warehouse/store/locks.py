@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from warehouse.errors import LockedError, option
-from warehouse.store import tickets
+from warehouse.store import interrupts, tickets
 
 _T = TypeVar("_T")
 # Seconds between two looks.
@@ -107,6 +107,7 @@ class _Turns:
             yield ticket
 
     @contextmanager
+    @interrupts.whole
     def taken(self, path: Path, timeout: float, *, read_only: bool) -> Iterator[bool]:
         """Wait for this thread's turn, which lasts until the block ends. Raises LockedError.
 

@@ -154,10 +154,13 @@ def is_table(con: duckdb.DuckDBPyConnection, alias: str, schema: str, name: str)
 @cache
 def definitions(folder: Path) -> Mapping[str, tuple[str, str]]:
     """Return the kind and the body of each view and macro, by name, after what it reads."""
+    return _written(folder) | _ONLY
+
+
+def _written(folder: Path) -> dict[str, tuple[str, str]]:
     steps = [*sorted((folder / "versions").glob("*.sql")), folder / "views.sql"]
     text = "\n\n".join(path.read_text(encoding="utf-8").strip() for path in steps)
-    found = {one["name"]: (one["kind"], one["body"]) for one in _DEFINITION.finditer(text)}
-    return found | _ONLY
+    return {one["name"]: (one["kind"], one["body"]) for one in _DEFINITION.finditer(text)}
 
 
 def for_people() -> list[str]:
@@ -286,14 +289,7 @@ def replace(con: duckdb.DuckDBPyConnection, path: Path, alias: str, revision: st
         raise DatabaseError(
             f"{path}: has a macro {taken[0][0]}, the name of a function of DuckDB; drop it first"
         )
-    comments = con.execute(
-        "select format('view store.{}', view_name), comment from duckdb_views() "
-        "where database_name = $alias and schema_name = 'store' union all "
-        "select format('column store.{}.{}', table_name, column_name), comment from duckdb_columns() "
-        "where database_name = $alias and schema_name = 'store' "
-        "and table_name not in (select table_name from duckdb_tables())",
-        {"alias": alias},
-    ).fetchall()
+    comments = _comments(con, alias)
     con.execute(f"use {ident(alias)}.main")
     made = set()
     for step in sorted((_folder() / "versions").glob("*.sql")):
@@ -305,8 +301,53 @@ def replace(con: duckdb.DuckDBPyConnection, path: Path, alias: str, revision: st
                 con.execute(f"drop macro if exists {one['name']}")
             con.execute(f"create or replace {one['kind']} {one['name']} {one['body']}")
             made.add(one["name"])
+    _comment(con, comments, made)
+
+
+def make_anew(con: duckdb.DuckDBPyConnection, alias: str) -> None:
+    """Make the views and macros of a copy of a file anew, and leave out those that others made."""
+    comments = _comments(con, alias)
+    there = con.execute(
+        "select 'view', schema_name, view_name from duckdb_views() "
+        "where database_name = $1 and not internal union all select distinct "
+        "if(function_type = 'table_macro', 'macro table', 'macro'), schema_name, function_name "
+        "from duckdb_functions() where database_name = $1 and not internal",
+        [alias],
+    ).fetchall()
+    ((before,),) = con.execute("select current_setting('search_path')").fetchall()
+    con.execute(f"use {ident(alias)}.main")
+    for kind, schema, name in there:
+        con.execute(f"drop {kind} {ident(alias)}.{ident(schema)}.{ident(name)}")
+    ours = _written(_folder())
+    for name, (kind, body) in ours.items():
+        con.execute(f"create {kind} {name} {body}")
+    _comment(con, comments, ours)
+    con.execute(f"set search_path = {literal(before)}")
+
+
+def _comments(con: duckdb.DuckDBPyConnection, alias: str) -> list[tuple[str, str]]:
+    """Return which view, column of one, or macro has which comment."""
+    return con.execute(
+        "select format('view {}.{}', schema_name, view_name), comment from duckdb_views() "
+        "where database_name = $alias and comment is not null union all "
+        "select format('column {}.{}.{}', schema_name, table_name, column_name), comment "
+        "from duckdb_columns() where database_name = $alias and comment is not null "
+        "and (schema_name, table_name) not in "
+        "(select (schema_name, table_name) from duckdb_tables() where database_name = $alias) "
+        "union all select distinct if(function_type = 'table_macro', 'macro table ', 'macro ') "
+        "|| schema_name || '.' || function_name, comment from duckdb_functions() "
+        "where database_name = $alias and comment is not null",
+        {"alias": alias},
+    ).fetchall()
+
+
+def _comment(
+    con: duckdb.DuckDBPyConnection, comments: Collection[tuple[str, str]], made: Collection[str]
+) -> None:
+    """Comment on those views that were made."""
     for what, comment in comments:
-        if comment is not None and what.split(".")[1] in {n.removeprefix("store.") for n in made}:
+        name = ".".join(what.rpartition(" ")[2].split(".")[:2]).removeprefix("main.")
+        if name in made:
             con.execute(f"comment on {what} is {literal(comment)}")
 
 

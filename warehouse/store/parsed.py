@@ -15,6 +15,7 @@ from typing import Any, cast
 import duckdb
 
 from warehouse.sql_text.quoting import ident
+from warehouse.store.interrupts import is_interrupt
 
 # The most texts that are remembered: several times those of a call, whose names may change.
 _TEXTS = 500
@@ -115,13 +116,22 @@ class _Remembering:
         self._plans: dict[str, _Plan] = {}
         self._numbers = itertools.count()
         self._registered: dict[str, object] = {}
+        # whether a signal came while a text ran, so that all this may not be so
+        self._is_unsure = False
 
     def execute(self, query: str, parameters: Any = None) -> duckdb.DuckDBPyConnection:
         """Run a text as the connection does: its last statement has the parameters."""
+        if self._is_unsure:
+            self._forget()
+            self._is_unsure = False
         texts = self._parsed(query)
-        for text in texts[:-1]:
-            self._execute(text, None)
-        return self._execute(texts[-1], parameters)
+        try:
+            for text in texts[:-1]:
+                self._execute(text, None)
+            return self._execute(texts[-1], parameters)
+        except BaseException as error:
+            self._is_unsure = not isinstance(error, duckdb.Error) or is_interrupt(error)
+            raise
 
     def register(self, name: str, source: object) -> None:
         """Let SQL read an object by a name, without a view, which would be new each time."""
@@ -174,8 +184,8 @@ class _Remembering:
 
     def _empty(self, name: str) -> None:
         if name in self._filled and self._kind(name) == "table":
-            self._filled.discard(name)
             ((rows,),) = self.execute(f"truncate temp.{ident(name)}").fetchall()
+            self._filled.discard(name)
             self._emptied += rows
             if self._emptied > _EMPTIED:
                 self._forget()
@@ -201,12 +211,13 @@ class _Remembering:
 
     def _keep(self, plan: _Plan, sql: str) -> None:
         """Let DuckDB keep the plan of a text."""
-        plan.name = f"plan_{next(self._numbers)}"
+        name = f"plan_{next(self._numbers)}"
         self._con.execute("pragma disable_optimizer")
         try:
-            self._con.execute(f"prepare {plan.name} as {sql}")
+            self._con.execute(f"prepare {name} as {sql}")
         finally:
             self._con.execute("pragma enable_optimizer")
+        plan.name = name
         (plan.execute,) = self._con.extract_statements(f"execute {plan.name}")
 
     def _anew(self, statement: Any, parameters: Any) -> duckdb.DuckDBPyConnection:
@@ -217,10 +228,10 @@ class _Remembering:
 
     def _renew(self) -> None:
         """Forget the plans: a table or view is made or dropped."""
-        for plan in self._plans.values():
+        while self._plans:
+            _, plan = self._plans.popitem()
             if plan.name is not None:
                 self._con.execute(f"deallocate {plan.name}")
-        self._plans.clear()
 
     def _forget(self) -> None:
         """Forget what was made, and drop what counts as dropped: tables are changed in other ways."""

@@ -24,6 +24,13 @@ def init(
         bool,
         typer.Option("--own", help="Make a restored replica writable again."),
     ] = False,
+    allow_place: Annotated[
+        bool,
+        typer.Option(
+            "--allow-place",
+            help="Read predictions wherever this database says that they lie (see --where-it-lies).",
+        ),
+    ] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -45,7 +52,7 @@ def init(
     with project.using(None):
         wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     existed = wh.path.exists()
-    changed = wh.init(own=own)
+    changed = wh.init(own=own, allow_place=allow_place)
     news = "is a warehouse of its own now" if own else "brought up to date"
     state = "is up to date" if not changed else news if existed else "made"
     say(f"{project.shown(wh.path)}: {state}")

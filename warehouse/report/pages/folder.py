@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +15,14 @@ from warehouse.config.project import request
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_at_least
 from warehouse.metrics.notation import Metrics
-from warehouse.report.file_replacement import new_file
 from warehouse.report.pages import site
 from warehouse.report.pages.contents import Contents, contents, state
 from warehouse.store.file import WarehouseFile
 
 # The file that says that a folder is a report, and which files of it are ours.
 MANIFEST = "report.json"
+# Where files are until all are written.
+_PART = ".report.part"
 _OURS = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 
 
@@ -75,25 +78,35 @@ def write(
     about = site.About(database=file.path.name, written_at=now, stamp=now.isoformat())
     size = 0
     written: list[str] = []
-    for path, make in site.files(about, there, found):
-        size += _write(folder / path, make())
-        written.append(path)
-    # files that only the report before had; then what is there now
-    for path in sorted(set(before) - set(written)):
+    part = folder / _PART
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        for path, make in site.files(about, there, found):
+            size += _write(folder, path, make())
+            written.append(path)
+        manifest = {"program": f"ranking-warehouse {VERSION}", "files": sorted(written)}
+        size += _write(folder, MANIFEST, json.dumps(manifest, indent=0) + "\n")
+        # the disk has room for all: from here on, files only change their names
+        for path in (*written, MANIFEST):
+            target = Path(os.path.realpath(folder / path))
+            if target.exists():
+                shutil.copymode(target, part / path)
+            (part / path).replace(target)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    for path in sorted(set(before) - set(written)):  # only the report before had them
         (folder / path).unlink(missing_ok=True)
-    manifest = {"program": f"ranking-warehouse {VERSION}", "files": sorted(written)}
-    size += _write(folder / MANIFEST, json.dumps(manifest, indent=0) + "\n")
     return Report(folder / "index.html", len(written) + 1, size)
 
 
-def _write(path: Path, text: str) -> int:
+def _write(folder: Path, path: str, text: str) -> int:
+    """Write a file into the part, and make the folder that it will be moved to."""
     content = text.encode("utf-8", "backslashreplace")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path.parent}: cannot be made: {error.strerror}") from error
-    with new_file(path) as part:
-        part.write_bytes(content)
+    for target in (folder / path, folder / _PART / path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
     return len(content)
 
 
@@ -101,7 +114,7 @@ def _files_before(folder: Path) -> list[str]:
     """Return the files of the report that is there; refuse a folder with anything else in it."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is a file; name a folder for the report")
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir() or all(path.name == _PART for path in folder.iterdir()):
         return []
     try:
         files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
