@@ -70,7 +70,8 @@ def interrupt_often(work: Callable[[], Any], check: Callable[[], None], times: i
     assert met > times / 3
 
 
-@pytest.mark.parametrize("times", [8, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [8, pytest.param(40, marks=pytest.mark.long)])
 def test_a_scorer(times: int) -> None:
     with Warehouse.scorer(QRELS, "AP RR") as score:
 
@@ -80,7 +81,8 @@ def test_a_scorer(times: int) -> None:
         interrupt_often(lambda: score({"q1": {"a": 1.0}}), check, times)
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [3, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("verb", ["ingest", "evaluate", "leaderboard"])
 def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
@@ -158,7 +160,7 @@ def test_a_long_statement() -> None:
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt), at_the_edge():
         con.execute("select sum(hash(range)) from range(5_000_000_000)")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
