@@ -494,6 +494,7 @@ def test_a_report_replaces_a_report_and_nothing_else(site: Site, tmp_path: Path,
         assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_report_whole(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
