@@ -115,6 +115,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return wh
 
 
+@pytest.mark.slow
 def test_leave_out_uniques_by_hand(pool: Warehouse) -> None:
     """Of the first two, `one` shares all that is judged; `two` alone has b and d, `three` alone c.
 

@@ -278,6 +278,7 @@ def test_the_analysis_of_variance_is_statsmodels(dl19: Warehouse) -> None:
     assert f"squared error {fitted.mse_resid:.5g}, 168 degrees of freedom; F = {ratio:.4g}," in told
 
 
+@pytest.mark.slow
 def test_with_many_queries_a_test_of_the_median_says_so(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "many.duckdb")
     for dataset, number in (("many", 200), ("few", 199)):

@@ -176,6 +176,7 @@ def test_stored_runs_are_evaluated_as_in_one_process(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.duckdb", "plain.duckdb"]
 
 
+@pytest.mark.slow
 def test_what_evaluate_refuses_to_divide(loaded: Path, tmp_path: Path) -> None:
     file = tmp_path / "same.duckdb"
     for options, words in (

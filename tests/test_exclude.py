@@ -51,6 +51,7 @@ def test_a_run_is_scored_as_if_the_documents_were_not_in_its_file(run, left_out,
         assert found == means(QRELS, filtered(run, pairs), protocol=protocol)
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None, phases=EACH)
 @given(st.lists(RUNS, min_size=1, max_size=2), LISTS, st.sampled_from(["default", "trec_eval_9"]))
 def test_stored_runs_get_the_values_of_filtered_files(tmp_path_factory, runs, left_out, protocol):
@@ -153,6 +154,7 @@ def test_a_list_that_changes_makes_values_stale(seen):
         assert (done.protocol, board(seen, done.protocol)[0][0]) == ("default~excluded", value)
 
 
+@pytest.mark.slow
 def test_parts_of_slices_leave_documents_out(seen):
     for id in ("docs", "queries"):
         names = "abc" if id == "docs" else ("q1", "q2")
@@ -165,6 +167,7 @@ def test_parts_of_slices_leave_documents_out(seen):
         assert part.relation.project("RR, NumRet").fetchall() == [(0.5, 2.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "by"), [("list", "run"), ("training", "query")])
 def test_tasks_elsewhere_leave_the_same_documents_out(seen, by, rule):
     given = {"q1": {"a": 1}, "q2": {"a": 1}}

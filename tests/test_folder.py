@@ -169,6 +169,7 @@ def test_a_folder_of_ratings(tmp_path: Path, left_out, qrels, training) -> None:
         assert [row.RR for row in wh.leaderboard("ml", metrics="RR")] == [0.5]
 
 
+@pytest.mark.slow
 def test_bundles_and_linked_folders(folder: Path, tmp_path: Path) -> None:
     """What was exported into the folder is not loaded again, and a link is what it leads to."""
     wh = Warehouse(tmp_path / "w.duckdb")

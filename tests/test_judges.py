@@ -71,6 +71,7 @@ def wh(made: Path, tmp_path: Path) -> Warehouse:
     return Warehouse(shutil.copyfile(made, tmp_path / "judged.duckdb"))
 
 
+@pytest.mark.slow
 def test_what_is_stored(wh: Warehouse, put: Put) -> None:
     """A judge's version is never current; a table with a column of judges has one for each."""
     listed = wh.judges("it").fetchall()

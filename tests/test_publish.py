@@ -205,6 +205,7 @@ def test_only_a_replica_is_replaced(small: Warehouse) -> None:
     assert leftovers() == []
 
 
+@pytest.mark.slow
 def test_a_replica_that_somebody_reads(small: Warehouse, program) -> None:
     small.publish("replica.duckdb")
     reader = program.python(

@@ -221,6 +221,7 @@ def test_queries_without_a_document_are_told_of(con, way, tmp_path):
             assert len([row for row in rows(con) if row[1] is not None]) == 1
 
 
+@pytest.mark.slow
 def test_a_training_query_without_a_document_counts(wh: Warehouse, tmp_path: Path) -> None:
     """MIUF@1 of a is -log2(1/4) = 2: one of four queries has it, and two have nothing."""
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}

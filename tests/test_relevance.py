@@ -9,7 +9,7 @@ import pytest
 from projects import command
 from refusals import expect_refusal
 
-from warehouse.errors import WarehouseError
+from warehouse.errors import UsageError
 from warehouse.readers import stage
 from warehouse.warehouse import Warehouse
 
@@ -102,7 +102,7 @@ def test_sources_without_names(con: duckdb.DuckDBPyConnection, tmp_path: Path) -
     for source in (str(path), {"q": {"a": 3, "b": True}}):
         stage(con, source, "qrels", relevance="relevance >= 2")
         assert grades(con) == [1, 0]
-    with expect_refusal("columns can be named for … not for trec", WarehouseError):
+    with expect_refusal("names no columns … rating … iteration", UsageError):
         stage(con, str(path), "qrels", relevance="rating >= 2")
     path.write_text("q g s a 3\n")
     with expect_refusal("preferences have no column 'relevance'"):

@@ -106,6 +106,7 @@ def test_the_lists_by_hand(wh: Warehouse) -> None:
     assert (row["ktu"], row["rbo"]) == (ktu, rbo)
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_replication_by_hand(wh: Warehouse) -> None:
     """RR 1, 1/2 against 1/2, 1/4, 1/4 on other queries: means 3/4 and 1/3, variances 1/8 and 1/48.

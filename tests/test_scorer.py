@@ -134,6 +134,6 @@ def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch)
         for _ in range(6):
             before = made[1].count
             scorer(RUNS["all queries judged"])
-    # one of them counts the queries without relevant documents
-    assert one_shot <= 63
+    # some look for what is unusual: queries without relevant documents, several systems, own documents
+    assert one_shot <= 68
     assert made[1].count - before <= 32

@@ -179,6 +179,7 @@ def test_ids_have_no_say(data: tuple[Qrels, Run], rng: random.Random) -> None:
     assert all(close(one[key], two[key]) for key in one | two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judged_only", [False, True])
 def test_averaged_ties_are_the_mean_of_all_orders(judged_only: bool) -> None:
     qrels = {

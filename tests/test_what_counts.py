@@ -145,6 +145,7 @@ def test_what_the_order_of_equal_scores_changes_is_told():
     assert (code, "RR@10 0.0663\N{EN DASH}0.1513" in err) == (0, True)
 
 
+@pytest.mark.slow
 def test_explain_tells_what_the_order_of_equal_scores_changes(wh):
     """a, c, d and e share ranks 2 to 5; one of them is relevant. b is first and alone."""
     wh.ingest_qrels("d", {"q": {"a": 1}, "other": {"b": 1}})
@@ -186,6 +187,7 @@ def _by_hand(order: tuple[str, ...], grades: dict[str, int]) -> dict[str, float]
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, phases=[Phase.generate])
 @given(
     st.lists(st.sampled_from([1.0, 2.0]), min_size=5, max_size=5),

@@ -108,6 +108,7 @@ def copied(
     return wh, paths
 
 
+@pytest.mark.slow
 def test_values_are_those_of_loaded_runs(
     pair: tuple[Warehouse, Warehouse, dict[str, Path]],
 ) -> None:
@@ -242,6 +243,7 @@ def test_sources_that_are_not_one_file(tmp_path: Path) -> None:
     assert _rows(wh, "select count(*) from store.run") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_database_of_others_reads_no_place_outside_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
