@@ -9,7 +9,7 @@ import pytest
 from projects import command
 from refusals import expect_refusal
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, WarehouseError
 from warehouse.readers import stage
 from warehouse.warehouse import Warehouse
 

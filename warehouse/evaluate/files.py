@@ -71,6 +71,8 @@ class Truth:
     queries: str | None = None
     given: object = None
     """The source of the judgments, a path or an object."""
+    is_ascii: bool = False
+    """Whether all ids that are judged are known to be ASCII, of which there is one form."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,9 @@ def read_truth(
     _, others = requirements.fitting(work, read.kind)
     if others:
         raise UsageError(requirements.unfit(read.source, others))
-    truth = Truth(read, read_training, given=qrels)
+    wide = "select bool_or(strlen(query_id) > length(query_id) or strlen(doc_id) > length(doc_id))"
+    ((is_wide,),) = con.execute(f"{wide} from staged").fetchall()
+    truth = Truth(read, read_training, given=qrels, is_ascii=not is_wide)
     scope.rename_staged(truth.rows)
     return truth
 
@@ -263,7 +267,7 @@ def score_runs(
                 con, work, kept=(kept and kept.tables) or frozenset(),
                 num_rankings=sum(count.num_judged for count in counts),
             )  # fmt: skip
-            forms = _other_forms(con)
+            forms = {} if truth.is_ascii else _other_forms(con)
             scored = tuple(
                 ScoredRun(
                     replace(
@@ -310,10 +314,6 @@ def check_apart(truth: Truth, run: readers.Staged, given: object) -> None:
 
 def _other_forms(con: duckdb.DuckDBPyConnection) -> dict[int, tuple[str]]:
     """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
-    judged = "select 1 from scope_judgment where strlen({0}) > length({0}) limit 1"
-    names = ("query_id::varchar", "doc_id::varchar")
-    if not any(con.execute(judged.format(name)).fetchall() for name in names):
-        return {}
     alike = option("normalise", "nfc_normalize(doc_id)")
     told = (
         "the ids of {}, or of their queries, have another Unicode form in the run than in the qrels, "

@@ -196,8 +196,8 @@ def check_staged(
     arguments are those of `problems`.
     """
     rules = row_rules.current()
-    if kind == "run" or "tag" in (columns or {}):
-        tag = None if columns is None else columns.get("tag", "tag")
+    tag = None if columns is None else columns.get("tag")
+    if tag is not None or (kind == "run" and columns is None):
         _refuse_several_systems(con, kind, source, rules.where if rules else None, tag)
     if rules is not None:
         complete(con)
@@ -406,12 +406,12 @@ def run_warnings(
         return lists(f"({render(check, list_key=key, **words)})")
 
     def warn(some: dict[int, int], sentence: str) -> None:
+        every = lists("staged_ranking") if some else {}
         for number, count in some.items():
             of = f"{count:,} of {counted(every[number], 'query')}"
             found.setdefault(number, []).append(sentence.format(of))
 
     walk_staged(con, ranks=ranks, lowest_first=ranked_by == "rank")
-    every = lists("staged_ranking")
     if ranks and run(con, "checks/rank_out_of_step", limit=STEPS):
         against = those("checks/rank_against_score", sign=1)
         other = those("checks/rank_against_score", sign=-1) if against else {}
@@ -427,6 +427,7 @@ def run_warnings(
     )
     sign = -1 if ranked_by == "rank" else 1
     own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
+    every = lists("staged_ranking") if own else {}
     many = {number: some for number, some in own.items() if 2 * some >= every[number]}
     warn(many, f"in {{}} {_own_document()}")
     return found

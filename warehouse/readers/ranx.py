@@ -149,7 +149,9 @@ def read_dict(con: Connection, given: Mapping[Any, Any], source: str, kind: Kind
     with relation_of(con, table) as relation:
         tables.fill(con, kind, relation, columns)
     # the keys of a dict are unique, and all that is in a table can be read
-    checks.check_staged(con, kind, source, words=checks.in_words_by_key, unread=None, unique=True)
+    checks.check_staged(
+        con, kind, source, words=checks.in_words_by_key, unread=None, unique=True, columns={}
+    )
     return Reading()
 
 
