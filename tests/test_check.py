@@ -89,7 +89,7 @@ def test_a_sequential_test_by_hand(fallen: Warehouse) -> None:
     assert one.p == pytest.approx(1024 / 2075, rel=1e-12)
     assert one.verdict == "worse"
     assert "anytime-valid p = 0.493" in one.why
-    assert "anytime-valid p < 0.5" in found.verdicts[0]["limits"]
+    assert "anytime-valid alpha 0.5" in found.verdicts[0]["limits"]
     assert fallen.check("tiny", "RR", alpha=0.49, sequential=True).is_good
     # the test is of what is worse: the other way round the money is 1 - 3/4 + 63/256 - 31/1024
     other = fallen.check("tiny", "RR", run="old", against="new", alpha=0.5, sequential=True)
@@ -454,7 +454,7 @@ def test_the_command_prints_and_ends_with_1(fallen: Warehouse) -> None:
         "RR: q1 lost: 1.00 -> 0.50",
         "RR: q2 lost: 1.00 -> 0.50",
         "RR: q4 lost: 1.00 -> 0.50",
-        "new is worse in RR (not good: a drop of more than 0.1 with p < 0.2)",
+        "new is worse in RR (not good: a drop of more than 0.1 at alpha 0.2)",
     ]
     assert command(*asked, "--max-drop", "0.4", "--strict")[0] == 0
     assert command(*asked, "--run", "old", "--against", "new")[0] == 0
@@ -686,7 +686,7 @@ def test_json_has_the_gates(synced: Project) -> None:
         "num_pairs": 2, "wins": 0, "ties": 0, "losses": 2, "num_left_out": 0,
         "num_versions_left_out": 0, "lost_most": [["q2", 0.0, 1.0], ["q1", 0.0, 0.5]],
         "verdict": "worse", "why": "it fell by 0.7500 with p = 0.148",
-        "grouped_by": "system", "against": "last", "limits": "a drop of more than 0.25 with p < 0.9",
+        "grouped_by": "system", "against": "last", "limits": "a drop of more than 0.25 at alpha 0.9",
     }  # fmt: skip
     (stored,) = red["details"]["verdicts"]
     assert red["status"] == "red"

@@ -320,6 +320,30 @@ def test_several_systems_in_one_table(put, suffix, column):
     assert found.means() == {"RR": 0.5}
     alone = source([("q", "c", 1, "A"), ("p", "b", 1, "B")])
     assert Warehouse.score(truth, alone, "RR").means() == {"RR": 1.0}
+    apart = source([(f"q{n}", "c", 1, "AB"[n % 2]) for n in range(4)])  # queries of their own
+    with expect_refusal(f"several systems … {column} = 'A' … 'true'", InputError):
+        Warehouse.score(truth, apart, "RR")
+    splits = source(
+        [("p", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
+    )
+    with expect_refusal("several splits … split = 'test'", InputError):
+        Warehouse.score(splits, {"q": {"c": 1.0}}, "RR")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "records"])
+def test_scores_that_rise_down_each_list_may_be_distances(put, suffix):
+    """a is the nearest of eleven, and counts as the last of them: RR is 1/11, and 1 of distances."""
+    rows = [{"query_id": "q", "doc_id": "abcdefghijk"[n], "score": n / 10} for n in range(11)]
+    run = put("\n".join(map(json.dumps, rows)), "r.jsonl") if suffix == "jsonl" else rows
+    found = Warehouse.score({"q": {"a": 1}}, run, "RR")
+    assert found.means() == {"RR": pytest.approx(1 / 11)}
+    (warned,) = found.read[0].staged.warnings
+    assert "rise from the first to the last document" in warned
+    assert "lower_is_better=True" in warned
+    near = Warehouse.score({"q": {"a": 1}}, run, "RR", lower_is_better=True)
+    assert (near.means(), near.read[0].staged.warnings) == ({"RR": 1.0}, ())
+    shuffled = [rows[3], *rows[:3], *rows[4:]]
+    assert not Warehouse.score({"q": {"a": 1}}, shuffled, "RR").read[0].staged.warnings
 
 
 @pytest.mark.parametrize(
@@ -347,6 +371,10 @@ def test_numbers_of_a_list_that_nothing_reads(name, wanted):
     if name == "probs":
         with expect_refusal("nothing reads (metadata.probs) … beside the ids", InputError):
             Warehouse.score(truth, within, "RR")
+        for value in ([0.1], {"probs": 0.1}, '{"probs": [0.1]}', [{"probs": 0.1}]):
+            hidden = [{"query_id": "q", "hits": [{"doc_id": "a", "page": 1, "probs": value}]}]
+            with expect_refusal("nothing reads (probs … beside the ids", InputError):
+                Warehouse.score(truth, hidden, "RR")
     graded = [{"query_id": "q", "items": ["a", "b"], "gains": [1, 3]}]
     with expect_refusal("nothing reads (gains) … qrels_columns={'relevance': 'gains'}", InputError):
         Warehouse.score(graded, {"q": {"a": 2.0, "b": 1.0}}, "RR(rel=3)")

@@ -135,5 +135,5 @@ def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch)
             before = made[1].count
             scorer(RUNS["all queries judged"])
     # some look for what is unusual: queries without relevant documents, several systems, own documents
-    assert one_shot <= 65
-    assert made[1].count - before <= 33
+    assert one_shot <= 66
+    assert made[1].count - before <= 34

@@ -97,7 +97,7 @@ def set_baseline(con: duckdb.DuckDBPyConnection, dataset: str | None, run: str, 
     Raises UsageError if the run is red, or there is none of that name.
     """
     dataset = datasets.chosen(con, dataset)
-    if not check_text("why", why).strip():
+    if not check_text("why", why).strip(" .…"):
         raise UsageError("why: say in a few words why the run is the baseline")
     _check_run(con, dataset, run)
     if run in {row["run"] for row in standing(con, dataset)}:
@@ -164,7 +164,7 @@ def accept(
     Raises UsageError if a run is not red.
     """
     dataset = datasets.chosen(con, dataset)
-    if not check_text("why", why).strip():
+    if not check_text("why", why).strip(" .…"):
         raise UsageError("why: say in a few words why the run is accepted")
     red = {row["run"]: None for row in standing(con, dataset)}
     names = list(red) if runs is None else list(dict.fromkeys(check_names("runs", runs)))

@@ -138,7 +138,7 @@ class Limits:
         how += f" over {self.num_metrics} metrics" if self.num_metrics > 1 else ""
         valid = "anytime-valid " if self.sequential else ""
         drop = f"a drop of more than {self.budget:.12g}" if self.budget else "any drop"
-        tested = f" with {valid}p < {self.alpha or ALPHA:.12g}{how}" if self.are_tested else ""
+        tested = f" at {valid}alpha {self.alpha or ALPHA:.12g}{how}" if self.are_tested else ""
         said = [] if self.are_bounds else [drop + tested]
         said += [] if self.min is None else [f"a value below {self.min:.12g}"]
         said += [] if self.max is None else [f"a value above {self.max:.12g}"]
@@ -651,7 +651,7 @@ class _Line:
             error, bound = found["standard_error"], found["bound"]
             mean = -run.better * found["mean_drop"]
             found |= {"low": mean - bound * error, "high": mean + bound * error}
-            found["could_see"] = (bound + found["power_bound"]) * error
+            found["could_see"] = limits.budget + (bound + found["power_bound"]) * error
         return found
 
     @property

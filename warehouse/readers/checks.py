@@ -24,8 +24,9 @@ _WALK = 1_000_000
 # memory.
 _PIECE = 100_000
 _PIECES = 8
-# The number of first rows that say whether the lists may have their own queries.
+# The number of first rows that say whether the lists may have their own queries, or rising scores.
 _FIRST = 20_000
+_FEW = 2_000
 # Row ids of a table made in the open transaction start at a large number, not at 0.
 PLACE = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
@@ -245,12 +246,15 @@ def _refuse_several_systems(
     """Refuse a query with rows of several systems or splits, unless a condition chose among these."""
     found = several_systems(con, named=column is not None and kind == "run")
     name = column or "tag"
+    if not found and column is not None:
+        found = run(con, "checks/tags_apart", kind=kind)
     if not found or (where is not None and row_rules.chooses(con, where, name)):
         return
     # the help of commands names the formats, and does without the engine
     from warehouse.sql_text.quoting import literal
 
     query, tags, repeats = found[0]
+    of_query = "" if query is None else f"for query {query[:80]!r} "
     told = listing((str(tag)[:40] for tag in tags), 4)
     what = "systems" if kind == "run" else "splits"
     tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
@@ -258,7 +262,7 @@ def _refuse_several_systems(
     together = "all as one run" if kind == "run" else "all"
     every = "" if repeats else f", or {together}, {option('where', 'true')}"
     raise SeveralSystemsError(
-        f"{source}: holds rows of several {what} (for query {query[:80]!r} with the {name} {told}): "
+        f"{source}: holds rows of several {what} ({of_query}with the {name} {told}): "
         f"read one of them, {one}{every}"
     )
 
@@ -425,6 +429,11 @@ def run_warnings(
         those("checks/scores_all_equal"),
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
+    if ranked_by == "score":
+        rise = render("checks/scores_rise", list_key=key, number=number, rows=_FEW)
+        found |= {
+            one: [_ascending()] for one, _ in con.execute(rise).fetchall() if one not in found
+        }
     sign = -1 if ranked_by == "rank" else 1
     own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
     every = lists("staged_ranking") if own else {}
@@ -444,7 +453,7 @@ def holding(
     warnings: Iterable[str], lower_is_better: bool, excludes: bool = False
 ) -> tuple[str, ...]:
     """Return the warnings without those whose advice is taken."""
-    taken = [_rising()] if lower_is_better else []
+    taken = [_rising(), _ascending()] if lower_is_better else []
     taken += [_own_document()] if excludes else []
     return tuple(one for one in warnings if not one.endswith(tuple(taken)))
 
@@ -453,6 +462,13 @@ def _rising() -> str:
     return (
         "the scores rise with the ranks: the highest score counts as the best, the ranks are not used; "
         f"of distances the lowest is the best: {option('lower-is-better')}"
+    )
+
+
+def _ascending() -> str:
+    return (
+        "the scores rise from the first to the last document of each list: the highest counts as the "
+        f"best; of distances the lowest is the best: {option('lower-is-better')}"
     )
 
 

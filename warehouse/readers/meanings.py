@@ -29,7 +29,7 @@ _WORDS: Mapping[str, str] = {
 # A number with such a word in its name is something else, whatever the other words are.
 _OTHER_WORDS = (
     "id time timestamp date day month year hour created updated category cat genre class group type "
-    "index key count num number price split fold age version length size"
+    "index key count num number price split fold age version length size page chunk offset start end"
 )
 _OTHER = frozenset(_OTHER_WORDS.split())
 _IDS = ("query_id", "doc_id")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, listing
@@ -175,12 +177,11 @@ def _refuse_unread(
             if staging.first_values(con, "staged_kept", f"bool_and({lengths})") == [True]:
                 samples[name] = staging.first_values(con, "staged_kept", f"unnest({ident(name)})")
     for name, values in samples.items():
-        fields = next((value for value in values if isinstance(value, dict)), {})
-        within = [key for key, one in fields.items() if ours in meanings(key) and one is not None]
-        if within:
+        within = next((path for value in values if (path := _number_in(value, ours, name))), None)
+        if within is not None and not is_value(ours, name, values):
             raise InputError(
-                f"{source}: the documents of a list have numbers that nothing reads "
-                f"({listing(f'{name}.{key}' for key in within)}): write them beside the ids"
+                f"{source}: the documents of a list have numbers that nothing reads ({within}): "
+                "write one number for each beside the ids"
             )
     free = [name for name in samples if is_value(ours, name, samples[name])]
     if free:
@@ -190,6 +191,24 @@ def _refuse_unread(
             f"{advice(kind, [missing], free, found, lambda name: samples[name])}; if only the list "
             "counts, leave them out"
         )
+
+
+def _number_in(value: object, ours: str, name: str) -> str | None:
+    """Return the path of a number in a value, or in text that is JSON, that may be ours by its name.
+
+    >>> _number_in({"page": 3, "scores": [0.5]}, "score", "meta"), _number_in([7], "score", "vector")
+    ('meta.scores', None)
+    """
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with suppress(ValueError):
+            value = json.loads(value)
+    if isinstance(value, dict):
+        paths = (_number_in(one, ours, key) for key, one in value.items())
+        return next((f"{name}.{path}" for path in paths if path), None)
+    if isinstance(value, list):
+        return next((path for one in value if (path := _number_in(one, ours, name))), None)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return name if is_number and ours in meanings(name) else None
 
 
 def _take_empty(con: Connection, query: str, documents: str, kind: Kind) -> int:

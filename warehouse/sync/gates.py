@@ -305,7 +305,7 @@ def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
     blind: dict[Gate, Comparison] = {}
     for verdict in verdicts:
         budget, seen = verdict.due.gate.limits.budget, verdict.one.could_see
-        if budget and seen is not None and seen > budget:
+        if budget and seen is not None and seen > 2 * budget:
             blind.setdefault(verdict.due.gate, verdict.one)
     for gate, one in blind.items():
         told.append(
