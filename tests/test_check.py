@@ -130,7 +130,7 @@ def test_alpha_that_is_spent_over_the_runs(fallen: Warehouse) -> None:
         for run, verdict in (("second", "good"), ("new", "worse"), ("third", "unchecked")):
             ((_, found),) = gates.check(con, gates.find(con, [gate], "newest", run))
             assert found.one.verdict == verdict
-    assert "p < 0.99 over all runs" in str(limits)
+    assert "alpha 0.99 over all runs" in str(limits)
     with expect_refusal("spend"):
         regressions.Limits(alpha=0.05, spend=True)
 
