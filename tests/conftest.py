@@ -83,14 +83,19 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     project.registered.count += 1
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what the program notes for its user out of the developer's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _own_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the developer's database, settings, terminal width and browser out of the tests."""
     monkeypatch.delenv("WAREHOUSE_DB", raising=False)
     monkeypatch.delenv("WAREHOUSE_CONFIG", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("BROWSER", "true")

@@ -32,7 +32,8 @@ def is_allowed(place: str, database: Path) -> bool:
 
 def allow(places: Iterable[str]) -> None:
     """Allow places from now on. Raises UsageError if that cannot be noted."""
-    new = [place for place in dict.fromkeys(places) if place not in _allowed()]
+    known = _allowed()
+    new = [place for place in dict.fromkeys(places) if place not in known]
     if not new:
         return
     file = _file()

@@ -145,10 +145,8 @@ def _read(con: Connection, file: PredictionFile) -> None:
 
 
 def allow(con: Connection, places: Iterable[str] | None = None) -> None:
-    """Allow that some places are read from now on, or all that the database names."""
-    named = [file.place for file in files_of(con)] if places is None else places
-    database = _database(con)
-    allowed_places.allow(place for place in named if not is_allowed(place, database))
+    """Allow that some places are read from now on, also by copies, or all that the database names."""
+    allowed_places.allow([file.place for file in files_of(con)] if places is None else places)
 
 
 def _check_allowed(con: Connection, file: PredictionFile) -> None:
