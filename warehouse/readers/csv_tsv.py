@@ -91,6 +91,8 @@ class Delimited(FileFormat):
         header, blank_lines = _header(source, self.delimiter)
         if any(map(is_number, header)) and "query_id" not in (*header, *mapping):
             names = "query_id, doc_id, " + ("rank, score" if kind == "run" else "relevance")
+            if len(header) > names.count(",") + 1:
+                names += ", and a name for each other column"
             raise InputError(
                 f"{source.source}: neither a TREC run, nor qrels, nor a table with a header line: its "
                 f"first line holds values ({', '.join(header[:6])}). Put a line with the names of the "
@@ -303,9 +305,9 @@ class BareTsv(Tsv):
         """Refuse a third column that may be scores or ranks."""
         if not are_places and (are_unclear or width > 3):
             raise InputError(
-                f"{source.source}: it is not clear whether its third column is a score or a rank: put "
-                "a line with the names of the columns on top (query_id, doc_id, score or rank, with "
-                f"{self.delimiters} between)"
+                f"{source.source}: it is not clear whether its third column is a score or a rank: put a "
+                f"line with the names of its {width} columns on top (query_id, doc_id, score or rank, "
+                f"with {self.delimiters} between)"
             )
 
 

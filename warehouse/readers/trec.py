@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
-_NAMES = "query_id, doc_id, relevance, as they come"
+_NAMES = "query_id, doc_id, relevance, timestamp, as they come"
 
 
 class Trec(FileFormat):
@@ -112,7 +112,7 @@ def _other_layout(head: Head) -> str:
         bare = f", or read it as it is: {option('format', 'bare')}" if "\t" in head.line else ""
         return (
             f"its fourth column holds times ({lines[-1][3]}), where TREC qrels have the relevance: put "
-            f"a line with the names of the columns on top ({_NAMES}, with tabs between){bare}{by_chance}"
+            f"a line with the names of its columns on top ({_NAMES}, with tabs between){bare}{by_chance}"
         )
     if lines and all(
         len(fields) > FIELDS["run"] and all(map(is_number, fields)) for fields in lines
