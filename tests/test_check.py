@@ -678,7 +678,7 @@ def test_json_has_the_gates(synced: Project) -> None:
     half = math.tan(math.pi * (1 / 2 - level)) / 4
     ends = (found.pop("low"), found.pop("high"), found.pop("could_see"))
     power = math.tan(math.pi * 0.3) / 4
-    assert ends == pytest.approx((-0.75 - half, -0.75 + half, half + power))
+    assert ends == pytest.approx((-0.75 - half, -0.75 + half, 0.25 + half + power))
     assert (checked["status"], checked["dataset"]) == ("worse", "tiny")
     assert found == {
         "dataset": "tiny", "metric": "RR", "protocol": "default", "run": "two", "value": 0.0,
