@@ -153,9 +153,7 @@ def _without_values(
         return ()
     runs = listing((run for (run,) in rows), 5)
     if not rules.is_imported:
-        return (
-            f"no values were stored yet of {runs}; those of a metric that is named are computed",
-        )
+        return (f"no values were stored yet of {runs}; a metric that is named is computed",)
     how = command("ingest scores FILE", dataset)
     return (f"no values were loaded of {runs}; to load: {how}",)
 

@@ -104,7 +104,7 @@ def choose(
 ) -> tuple[dict[str, str], Ranking]:
     """Return `{our name: their name}` for the columns to read, and what ranks a run.
 
-    A column that may name several systems or splits is that of their tags, `tag`. Another is known by
+    A column that may name several systems or splits holds their tags, `tag`. Another is known by
     the mapping, by our name, or by one of another program (see `candidates`). The value is under
     `value`: of a run its score, or its rank if it has no score. A training set may lack a value, and so
     may a source whose lists have places (`has_places`) and qrels whose relevance is one number for all

@@ -181,7 +181,7 @@ def _refuse_unread(
         if within is not None and not is_value(ours, name, values):
             raise InputError(
                 f"{source}: the documents of a list have numbers that nothing reads ({within}): "
-                "write one number for each beside the ids"
+                "write one number for each document beside the ids"
             )
     free = [name for name in samples if is_value(ours, name, samples[name])]
     if free:

@@ -305,7 +305,7 @@ def replace(con: duckdb.DuckDBPyConnection, path: Path, alias: str, revision: st
 
 
 def make_anew(con: duckdb.DuckDBPyConnection, alias: str) -> None:
-    """Make the views and macros of a copy of a file anew, and leave out those that others made."""
+    """Replace the views and macros of a copy of a file by ours; others have none in it."""
     comments = _comments(con, alias)
     there = con.execute(
         "select 'view', schema_name, view_name from duckdb_views() "
