@@ -1026,15 +1026,6 @@ def test_evaluate_says_what_it_did(run: Callable[..., Answer], small: Warehouse)
     assert "bare: skipped, it has no qrels yet" in bare.err
 
 
-def test_show_sql_is_sql_that_runs_nowhere_else(
-    run: Callable[..., Answer], small: Warehouse
-) -> None:
-    found = run("evaluate", "-m", "RR", "--show-sql")
-    assert found.code == 0
-    assert "-- RR" in found.out
-    assert duckdb.extract_statements(found.out)
-
-
 @pytest.mark.slow
 def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], here: Path) -> None:
     run("init")

@@ -185,9 +185,11 @@ def test_tasks_elsewhere_leave_the_same_documents_out(seen, by, rule):
 def test_the_script_for_people_leaves_documents_out(seen, wh):
     import duckdb
 
-    sql = Warehouse.sql("RR", protocol="default~training")
+    sql = Warehouse.sql("RR", protocol="default~training", dataset="d", by_query=True)
     con = duckdb.connect(str(wh.path))
-    assert sorted(con.execute(sql).fetchall(), key=str) == [(1, "q1", 1.0), (1, "q2", 0.0)]
+    assert sorted(con.execute(sql).fetchall(), key=str) == [
+        ("RR", "r", "q1", 1.0), ("RR", "r", "q2", 0.0),
+    ]  # fmt: skip
     con.close()
 
 

@@ -579,30 +579,49 @@ def test_what_is_printed_runs_when_pasted(replica: tuple[Warehouse, Path]) -> No
     wh.evaluate("tiny", metrics=names)
     wh.publish(path)
     with duckdb.connect(str(path), read_only=True) as con:
-        rows = con.execute(
-            "select metric, run_id, query_id, value from query_scores order by all"
-        ).fetchall()
-        stored: dict[str, dict[tuple[int, str], Number]] = {}
-        for metric, run, query, value in rows:
-            stored.setdefault(metric, {})[run, query] = value
-        for name in names:
-            found = con.execute(Warehouse.sql(name)).fetchall()
-            metric = notation.parse_one(name).metric
-            undefined = metric.definition.undefined
-            ours = {
-                (run, query): undefined if value is None else float(value)
-                for run, query, value in found
-                if query is not None
-            }
-            assert ours == stored[name], name
+        stored = by_metric(con, "select metric, run, query_id, value from query_scores")
+        means = by_metric(con, "select metric, run, value from scores")
+        assert by_metric(con, Warehouse.sql(names, dataset="tiny", by_query=True)) == stored
+        assert by_metric(con, Warehouse.sql(names, dataset="tiny")) == means
+    with duckdb.connect() as con:
+        con.execute(f"attach '{path}' as w (read_only); use w")
+        for table, query in TABLES.items():
+            con.execute(f"create table memory.{table} as {query}")
+        con.execute("use memory; detach w")
+        assert by_metric(con, Warehouse.sql(names, by_query=True)) == stored
+        assert by_metric(con, Warehouse.sql(names)) == means
 
 
-def test_a_script_makes_what_it_calls_and_nothing_else() -> None:
+# The tables that a statement without a warehouse reads, from the views of one.
+TABLES = {
+    "run": "select run, query_id, doc_id, score from predictions order by all",
+    "qrels": "select query_id, doc_id, iteration, relevance from store.judgment",
+    "training": "select query_id, doc_id, relevance from store.example",
+    "document_attributes": "select subject_id as doc_id, * exclude (subject_id) from store.attribute",
+    "assignments": """
+        select run, query_id, judge, nugget_id, importance, weight, part, assignment
+        from store.assignment join store.assessment_version as a using (assessment_id)
+        join store.run_version using (run_id)
+        join store.nugget using (nugget_set_id, query_id, nugget_id) where a.is_current""",
+    "citations": """
+        select run, query_id, judge, sentence, doc_id, support
+        from store.citation join store.assessment_version as a using (assessment_id)
+        join store.run_version using (run_id) where a.is_current""",
+}
+
+
+def by_metric(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[tuple[object, ...]]]:
+    """Return the rows of a statement by their metric, which is in the first column."""
+    found: dict[str, set[tuple[object, ...]]] = {}
+    for metric, *row in con.execute(sql).fetchall():
+        found.setdefault(metric, set()).add(tuple(row))
+    return found
+
+
+def test_a_statement_makes_what_it_calls_and_nothing_else() -> None:
     script = Warehouse.sql(["AP", "RBP@10"])
-    assert script.count("macro ratio(") == script.count("temp table hits_rel_1 as") == 1
+    assert script.count("macro ratio(") == script.count("hits_rel_1 as (") == 1
     assert "macro paired_p" not in script
-    assert (
-        script.index("macro ratio(") < script.index("temp view scope_hit") < script.index("-- AP")
-    )
+    assert script.index("-- AP") < script.index("macro ratio(") < script.index("scope_hit as (")
     for noise in ("where true", "99999999", "0000000", "ideal_gains"):
         assert noise not in Warehouse.sql("RBP(p=0.8)@10")

@@ -11,7 +11,7 @@ from warehouse.analyze import metric_catalogue as pages
 from warehouse.analyze import pages as tables
 from warehouse.config import project
 from warehouse.errors import UsageError
-from warehouse.evaluate.plan import plan
+from warehouse.evaluate.compose import compose
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import parse, parse_one
@@ -204,7 +204,7 @@ def script_or_refusal(text: str) -> str:
         found = parse(text)
     except UsageError as error:
         return str(error)
-    return plan(found, protocols.get("default")).script()
+    return compose(found, protocols.get("default"))
 
 
 @pytest.mark.parametrize(

@@ -336,8 +336,13 @@ def test_printed_sql_of_a_run_that_is_not_evaluated_is_an_error(half: Warehouse)
         duckdb.connect(str(half.path), read_only=True) as con,
         pytest.raises(duckdb.Error, match=told),
     ):
-        con.execute(Warehouse.sql("RR"))
+        con.execute(Warehouse.sql("RR", dataset="tiny"))
     half.evaluate(metrics="AP")
     with duckdb.connect(str(half.path), read_only=True) as con:
-        values = [value for *_, value in con.execute(Warehouse.sql("RR")).fetchall()]
+        values = [
+            value
+            for *_, value in con.execute(
+                Warehouse.sql("RR", dataset="tiny", by_query=True)
+            ).fetchall()
+        ]
     assert sorted(values) == [0, 0, 0.5, 1, 1, 1]

@@ -15,6 +15,7 @@ from clusters import cluster, needs_spark
 from engines import InTurn, bits, computable, first_files, stored
 from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
+from test_sql import NAMES, of_trec_eval
 
 from warehouse import Warehouse
 from warehouse.errors import InputError, WarehouseError
@@ -280,3 +281,15 @@ def test_a_worker_is_killed(tmp_path: Path, by: Literal["run", "query"]) -> None
             session.stop()
         assert started.processes["worker1"].poll() is not None
     assert bits(found.relation) == bits(plain.relation)
+
+
+@needs_cases
+def test_printed_statements_run_in_spark_sql(spark: Any) -> None:
+    """Over tables of its own, with the values of trec_eval; each metric runs or is refused by name."""
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed: extra sql")
+    con, expected = of_trec_eval("bm25*")
+    for table in ("run", "qrels"):
+        spark.createDataFrame(con.sql(f"from {table}").df()).createOrReplaceTempView(table)
+    sql = Warehouse.sql(list(NAMES), protocol="trec_eval_10", dialect="spark").rstrip().rstrip(";")
+    found = {(row.metric, row.run): row.value for row in spark.sql(sql).collect()}
+    assert found == pytest.approx(expected, abs=1e-12)

@@ -65,7 +65,7 @@ def plain(
         "warehouse runs -f markdown",
         "warehouse query \"select 'é猫'\" -f csv",
         "warehouse score qrels.txt one.run RR -q -f trec",
-        "warehouse evaluate -m nDCG --show-sql",
+        "warehouse sql nDCG",
         "warehouse holes -d tiny -f trec",
         "warehouse compare é猫 two -d tiny -m RR -f markdown",
     ],

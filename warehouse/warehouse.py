@@ -2557,11 +2557,29 @@ class Warehouse:
             return Result(listings.schema(con))
 
     @staticmethod
-    def sql(metrics: Metrics, *, protocol: str = protocols.DEFAULT) -> str:
-        """Return the SQL that computes some metrics, as a script that runs on a replica."""
-        from warehouse.evaluate.plan import scripts
+    def sql(
+        metrics: Metrics,
+        *,
+        run: str = "run",
+        qrels: str = "qrels",
+        dataset: str | None = None,
+        protocol: str = protocols.DEFAULT,
+        by_query: bool = False,
+        dialect: str | None = None,
+    ) -> str:
+        """Return the SQL that computes some metrics, for a plain DuckDB: macros and one statement.
 
-        return scripts(metrics, protocol)
+        It reads two tables: `run`, with the columns run, query_id, doc_id and score, and `qrels`, with
+        the columns query_id, doc_id and relevance. With a `dataset`, it reads the current runs and qrels
+        of that dataset in a warehouse or a replica. It returns metric, run, value, and with `by_query`
+        query_id. In a `dialect`, it is one statement without macros.
+        """
+        from warehouse.evaluate.compose import statement
+
+        return statement(
+            metrics, protocol, run=run, qrels=qrels, dataset=dataset, by_query=by_query,
+            dialect=dialect,
+        )  # fmt: skip
 
 
 def _given(what: str, value: _T | None) -> _T:

@@ -1,3 +1,12 @@
+-- bpref: Binary preference, under the protocol default
+-- bpref = 1/R * sum over relevant retrieved documents of 1 - min(judged non-relevant above, R) /
+-- min(N, R)
+-- Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004; trec_eval
+-- bpref
+
+create or replace temp macro goodness(score, lower_is_better) as
+    case when lower_is_better then -score else score end;
+
 create or replace temp macro ratio(numerator, denominator) as
     numerator / nullif(denominator, 0);
 
@@ -6,132 +15,209 @@ create or replace temp macro total(x, place) as
 (x, condition, place) as
     coalesce(sum(x order by place) filter (where condition), 0);
 
-set variable dataset = (select name from store.dataset order by dataset_id limit 1); -- or the name of another, in quotes
+create or replace temp macro mean_of(x, place) as
+    ratio(sum(x order by place), count(x)),
+(x, condition, place) as
+    ratio(sum(x order by place) filter (where condition), count(x) filter (where condition));
 
-create or replace temp view scope_run as
-select run_id
-from store.run_version
-where is_current and dataset = getvariable('dataset');
-
-create or replace temp view scope_ranking as
-select run_id, query_id, num_ret, num_ret as whole_num_ret
-from store.ranking
-semi join scope_run using (run_id);
-
-create or replace temp view current_qrels as
-select qrels_id
-from store.qrels_version
-where is_current and dataset = getvariable('dataset');
-
--- a run whose hits are not counted yet would have zeros
-select
-    case
-        when count(*) > 0
-            then error('not evaluated under this protocol: ' || string_agg(run, ', ' order by run)
-                || '; run first: warehouse evaluate')
-    end as not_evaluated
-from store.run_version
-semi join scope_run using (run_id)
-anti join (
-    from store.hit_set
-    semi join current_qrels using (qrels_id)
-    where ordering = 'double/doc_desc'
-) as counted using (run_id);
-
-create or replace temp view scope_hit as
-select run_id, query_id, doc_id, relevance, rank, rank as whole_rank, rel_so_far, nonrel_so_far
-from store.hit
-semi join current_qrels using (qrels_id)
-semi join scope_run using (run_id)
-where ordering = 'double/doc_desc';
-
-create or replace temp view scope_judgment as
-select query_id, doc_id, max(relevance) as relevance
-from store.judgment
-semi join current_qrels using (qrels_id)
-group by query_id, doc_id;
-
-create or replace temp table rankings as
 with
-judged_query as (
-    select distinct query_id from scope_judgment
+scope_iteration as (
+    select
+        query_id::varchar as query_id,
+        doc_id::varchar as doc_id,
+        '0' as iteration,
+        relevance::double as relevance
+    from "qrels"
 ),
-length as (
+scope_judgment as (
+    select query_id, doc_id, max(relevance) as relevance
+    from scope_iteration
+    group by query_id, doc_id
+),
+scope_prediction as (
+    select
+        run,
+        run as run_id,
+        query_id::varchar as query_id,
+        doc_id::varchar as doc_id,
+        score::double as score,
+        null::bigint as position,
+        false as lower_is_better
+    from "run"
+),
+oriented as (
+    with
+    turned as (
+        select
+            run_id,
+            query_id,
+            doc_id,
+            position,
+            goodness(score, lower_is_better) as goodness
+        from scope_prediction
+    )
     select
         run_id,
         query_id,
-        num_ret as num_ret
-    from scope_ranking
+        doc_id,
+        position,
+        goodness as score
+    from turned
 ),
-counted as (
-    select scope_run.run_id, judged_query.query_id
-    from scope_run
-    cross join judged_query
-)
-select run_id, query_id, coalesce(num_ret, 0) as num_ret
-from counted
-left join length using (run_id, query_id);
-
-create or replace temp table hits_rel_1 as
-with
-relevant as (
+predicted as (
+    with
+    judged_query as (
+        select distinct query_id from scope_judgment
+    )
     select
+        oriented.run_id,
+        oriented.query_id,
+        oriented.doc_id,
+        oriented.position,
+        oriented.score
+    from oriented as oriented
+    semi join judged_query using (query_id)
+),
+ranked as (
+    select
+        run_id,
         query_id,
-        count(*) filter (where relevance >= 1) as num_rel,
-        count(*) filter (where relevance >= 0 and relevance < 1) as num_nonrel,
-        count(*) as num_judged
-    from scope_judgment
-    group by query_id
+        doc_id,
+        score,
+        position,
+        row_number() over best_first as rank
+    from predicted as predicted
+    window best_first as (partition by run_id, query_id order by score desc, doc_id desc)
 ),
-hit as (
-    select
-        *,
-        relevance >= 1 as is_rel
+scope_hit as (
+    select *, rank as whole_rank
     from (
-select
-    run_id,
-    query_id,
-    doc_id,
-    relevance,
-    rel_so_far,
-    nonrel_so_far,
-    rank
-from scope_hit
+    select
+        ranked.run_id,
+        ranked.query_id,
+        ranked.doc_id,
+        scope_judgment.relevance,
+        ranked.rank,
+        count(case when scope_judgment.relevance >= 1 then 1 end) over down_the_list as rel_so_far,
+        count(case when scope_judgment.relevance >= 0 and scope_judgment.relevance < 1 then 1 end) over down_the_list as nonrel_so_far
+    from ranked as ranked
+    join scope_judgment using (query_id, doc_id)
+    window down_the_list as (
+        partition by ranked.run_id, ranked.query_id order by ranked.rank
+        rows between unbounded preceding and current row
+    )
+    order by ranked.run_id, ranked.query_id, ranked.rank
+    ) as matched
+),
+retrieved as (
+    select
+        run_id,
+        query_id,
+        doc_id,
+        relevance,
+        rel_so_far,
+        nonrel_so_far,
+        rank
+    from scope_hit
+),
+stored_list as (
+    select run_id, query_id, count(*) as num_ret
+    from scope_prediction
+    group by run_id, query_id
+    having
+        case
+            when count(*) = count(distinct doc_id) and not bool_or(score is null or score = 'nan'::double) then true
+            else error('run ' || run_id || ', query ' || query_id || ': a document twice, or a score that is no number')
+        end
+),
+scope_ranking as (
+    select run_id, query_id, num_ret, num_ret as whole_num_ret
+    from stored_list
+),
+scope_run as (
+    select distinct run as run_id, run
+    from scope_prediction
+),
+rankings as (
+    with
+    judged_query as (
+        select distinct query_id from scope_judgment
+    ),
+    length as (
+        select
+            run_id,
+            query_id,
+            num_ret as num_ret
+        from scope_ranking
+    ),
+    counted as (
+        select scope_run.run_id, judged_query.query_id
+        from scope_run
+        cross join judged_query
+    )
+    select run_id, query_id, coalesce(num_ret, 0) as num_ret
+    from counted
+    left join length using (run_id, query_id)
+),
+hits_rel_1 as (
+    with
+    relevant as (
+        select
+            query_id,
+            count(*) filter (where relevance >= 1) as num_rel,
+            count(*) filter (where relevance >= 0 and relevance < 1) as num_nonrel,
+            count(*) as num_judged
+        from scope_judgment
+        group by query_id
+    ),
+    hit as (
+        select
+            *,
+            relevance >= 1 as is_rel
+        from retrieved
+    )
+    select
+        run_id,
+        query_id,
+        doc_id,
+        rank,
+        relevance,
+        is_rel,
+        coalesce(rel_so_far, 0) as rel_so_far,
+        coalesce(nonrel_so_far, 0) as nonrel_so_far,
+        count(rank) over so_far as pooled_so_far,
+        num_ret,
+        num_rel,
+        num_nonrel,
+        num_judged
+    from rankings
+    join relevant using (query_id)
+    left join hit using (run_id, query_id)
+    window so_far as (
+        partition by run_id, query_id order by rank
+        rows between unbounded preceding and current row
+    )
+),
+"bpref by query" as (
+    select
+        run_id,
+        query_id,
+        ratio(
+            total(
+                1 - coalesce(ratio(least(nonrel_so_far, num_rel), least(num_nonrel, num_rel)), 0),
+                is_rel,
+                rank
+            ),
+            num_rel
+        ) as value
+    from hits_rel_1
+    group by run_id, query_id, num_rel
 )
+select 'bpref' as metric, run, mean_of(value, query_id) as value
+from (
+    select run_id, query_id, coalesce(value::double, 0.0e0) as value
+    from "bpref by query"
 )
-select
-    run_id,
-    query_id,
-    doc_id,
-    rank,
-    relevance,
-    is_rel,
-    coalesce(rel_so_far, 0) as rel_so_far,
-    coalesce(nonrel_so_far, 0) as nonrel_so_far,
-    count(rank) over so_far as pooled_so_far,
-    num_ret,
-    num_rel,
-    num_nonrel,
-    num_judged
-from rankings
-join relevant using (query_id)
-left join hit using (run_id, query_id)
-window so_far as (
-    partition by run_id, query_id order by rank
-    rows between unbounded preceding and current row
-);
-
--- bpref
-select
-    run_id,
-    query_id,
-    ratio(
-        total(
-            1 - coalesce(ratio(least(nonrel_so_far, num_rel), least(num_nonrel, num_rel)), 0),
-            is_rel,
-            rank
-        ),
-        num_rel
-    ) as value
-from hits_rel_1
-group by run_id, query_id, num_rel;
+join scope_run using (run_id)
+group by run
+order by 1, 2;

@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.analyze.pages import origin, relation
 from warehouse.errors import UsageError
-from warehouse.evaluate.plan import plan
+from warehouse.evaluate.compose import compose
 from warehouse.metrics import notation
 from warehouse.metrics import protocols as rules
 from warehouse.metrics.aggregates import WORDS
@@ -231,7 +231,7 @@ def _facts(metric: Metric, protocol: rules.Protocol) -> dict[str, str]:
 
 def page(metric: Metric, protocol: rules.Protocol, facts: Mapping[str, str]) -> str:
     """Return a page about a metric or a curve: summary, facts, other names, parameters and SQL."""
-    script = plan([metric], protocol).script()
+    script = compose([metric], protocol)
     head = f"SQL of {metric} under protocol {protocol.name}"
     return "\n".join([*about(metric, facts), "", head, "", script, ""])
 

@@ -11,16 +11,14 @@ from typing import Any, Literal
 
 import jinja2
 
-from warehouse.config.project import request
-from warehouse.errors import DefinitionError, check_several
+from warehouse.errors import DefinitionError
 from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import NO_RELEVANT, SKIP, WEIGHT
-from warehouse.metrics.notation import Metric, Metrics, parse
+from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import functions, relations, templates
 from warehouse.sql_text.relations import Relation
 
-_SCOPE = re.compile(r"\bscope_\w+")
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
@@ -69,7 +67,7 @@ class _Reference:
     _read: _Read
 
     def __str__(self) -> str:
-        if self._relation.inline:
+        if self._relation.inline and not self._plan.is_written_out:
             sql, inner = self._plan.relation_sql(self._relation, self._params)
             self._read.add(inner.tables, inner.needs)
             return f"(\n{sql}\n)"
@@ -83,12 +81,13 @@ class Plan:
     """The tables to make, in order, and the metric queries that read them.
 
     `spare` has, by table, the columns that can be left out if nothing names them. `sliced` plans
-    read the parts of a slice of the documents, one at a time. `statements` keeps those that the engine
-    has made.
+    read the parts of a slice of the documents, one at a time. In a plan that `is_written_out` each
+    relation is a table, also one that is inline. `statements` keeps those that the engine has made.
     """
 
     protocol: Protocol
     sliced: bool = False
+    is_written_out: bool = False
     tables: dict[str, str] = field(default_factory=dict)
     spare: dict[str, tuple[str, ...]] = field(default_factory=dict)
     queries: dict[Metric, str] = field(default_factory=dict)
@@ -256,23 +255,6 @@ class Plan:
                 lines.append(f"attribute {name} of queries: {contents.query_attributes.get(name)}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
-    def script(self) -> str:
-        """Return everything that is run for the metrics as one readable SQL script.
-
-        It runs on a warehouse or a replica of it, on any connection.
-        """
-        below = dict.fromkeys(name for metric in self.queries for name in self.below(metric))
-        made = [f"create or replace temp table {name} as\n{self.tables[name]};" for name in below]
-        asked = [f"-- {_said(metric)}\n{query};" for metric, query in self.queries.items()]
-        below_scope = [] if self.protocol.exclude is None else [matched_sql(self.protocol)]
-        names = frozenset(_SCOPE.findall("\n".join([*made, *asked, *below_scope])))
-        scope = templates.render(
-            "statements/file_scope",
-            names=names, ordering=self.protocol.ordering, exclude=self.protocol.exclude,
-            matched="".join(below_scope),
-        )  # fmt: skip
-        return "\n\n".join([*functions.script(*made, *asked, *below_scope), scope, *made, *asked])
-
     def below(self, metric: Metric) -> list[str]:
         """Return the tables that a metric reads, directly or not, in the order of making."""
         return self._made(self.read[str(metric)].tables)
@@ -295,26 +277,10 @@ class Plan:
         return needed
 
 
-@request()
-def scripts(metrics: Metrics, protocol: str) -> str:
-    """Return the SQL that computes some metrics under a protocol, as a script for a replica."""
-    rules = protocols.get(protocol)
-    asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
-    return plan(asked, rules).script() + "\n"
-
-
 def _assumed(relation: Relation, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters with what the relation assumes in place of those that are left open."""
     given = {key: value for key, value in params.items() if value is not None}
     return {**params, **relation.assumes, **given}
-
-
-def _said(metric: Metric) -> str:
-    """Return what a query in a script gives."""
-    function = metric.definition.function
-    if function is None:
-        return str(metric)
-    return f"{metric}: the rows from which {metric.definition.where} computes the values"
 
 
 def _word(value: object) -> str:

@@ -20,6 +20,7 @@ from warehouse.analyze import datasets, stored_metrics
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
+from warehouse.evaluate.compose import compose
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.ingest import steps
@@ -170,7 +171,7 @@ def _write(
         for metric in work.queries
     ]  # fmt: skip
     for metric, about in zip(work.queries, metrics, strict=True):
-        script = plan([metric], work.protocol).script()
+        script = compose([metric], work.protocol)
         _text(folder / about["sql"], f"-- {metric}, under {work.protocol.name}\n{script}\n")
     _json(
         folder / MANIFEST,

@@ -10,7 +10,7 @@ import typer
 from warehouse.cli import completion, options
 from warehouse.cli.output import emit, say, warn
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import DEFAULT_METRICS, LOCK_TIMEOUT
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import command, counted, visible
 
 if TYPE_CHECKING:
@@ -58,9 +58,6 @@ def evaluate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
     ] = False,
-    show_sql: Annotated[
-        bool, typer.Option("--show-sql", help="Print the SQL of each metric, but compute nothing.")
-    ] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -102,11 +99,6 @@ def evaluate(
     options.check_engine(
         engine, master=master is not None, by=by != "run", exchange=exchange is not None
     )
-    if show_sql:
-        rules = protocols.without(protocol, exclude)
-        usual = protocols.get(rules).metrics or DEFAULT_METRICS
-        emit(Warehouse.sql(wanted or usual, protocol=rules), None, "sql")
-        return
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", "metric", len(wanted)) as step:
         done = wh.evaluate(

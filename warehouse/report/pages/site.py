@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from warehouse.analyze import metric_catalogue
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, command, counted, visible
-from warehouse.evaluate.plan import plan
+from warehouse.evaluate.compose import compose
 from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
@@ -790,7 +790,7 @@ def _metric(name: str, protocol: str) -> dict[str, Any]:
     }
     if protocol in protocols.catalogue():
         try:
-            said["sql"] = plan([metric], protocols.get(protocol)).script()
+            said["sql"] = compose([metric], protocols.get(protocol))
         except UsageError:
             return said
         how = f"metrics show {shlex.quote(name)}"

@@ -1,0 +1,94 @@
+"""Metrics as SQL that anyone can run: `warehouse sql`, in a DuckDB without this program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+import pytest
+from projects import Answer
+from shared_cases import CASES, needs_cases
+
+from warehouse.warehouse import Warehouse
+
+# nDCG of query 1, b (2), x, a (1): (2 / log2(2) + 1 / log2(4)) / (2 / log2(2) + 1 / log2(3)).
+QRELS = (
+    "(values (1, 'a', 1), (1, 'b', 2), (2, 'c', 1), (2, 'd', 0)) as q (query_id, doc_id, relevance)"
+)
+RUN = """(values
+    ('one', 1, 'b', 3), ('one', 1, 'x', 2), ('one', 1, 'a', 1), ('one', 2, 'd', 2), ('one', 2, 'c', 1)
+) as r (run, query_id, doc_id, score)"""
+
+
+@pytest.fixture
+def con() -> duckdb.DuckDBPyConnection:
+    found = duckdb.connect()
+    found.execute(f"create schema mine; create table mine.qrels as from {QRELS}")
+    found.execute(f"create table mine.run as from {RUN}")
+    return found
+
+
+def asked(metrics: str, **options: object) -> str:
+    return Warehouse.sql(metrics, run="mine.run", qrels="mine.qrels", **options)  # type: ignore[arg-type]
+
+
+def test_by_hand_over_tables_of_ones_own(con: duckdb.DuckDBPyConnection) -> None:
+    """Ids may be numbers. RR: 1 and 1/2; nDCG: 2.5 / 2.6309297535714574 and 1/log2(3)."""
+    found = con.execute(asked("RR nDCG@10", by_query=True)).fetchall()
+    assert found == [
+        ("RR", "one", "1", 1.0), ("RR", "one", "2", 0.5),
+        ("nDCG@10", "one", "1", pytest.approx(2.5 / 2.6309297535714574, abs=1e-15)),
+        ("nDCG@10", "one", "2", pytest.approx(0.6309297535714575, abs=1e-15)),
+    ]  # fmt: skip
+    assert con.execute(asked("RR")).fetchall() == [("RR", "one", 0.75)]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [("('one', 2, 'c', 0)", "a document twice"), ("('one', 3, 'c', 'nan'::double)", "no number")],
+)
+def test_wrong_rows_are_an_error(con: duckdb.DuckDBPyConnection, row: str, problem: str) -> None:
+    con.execute("alter table mine.run alter score type double")
+    con.execute(f"insert into mine.run values {row}")
+    with pytest.raises(duckdb.Error, match=problem):
+        con.execute(asked("P@1"))
+
+
+def test_the_command(run: Callable[..., Answer], con: duckdb.DuckDBPyConnection) -> None:
+    found = run("sql", "RR", "--run", "mine.run", "--qrels", "mine.qrels")
+    assert con.execute(found.out).fetchall() == [("RR", "one", 0.75)]
+    assert run("sql", "RR", "-d", "tiny", "--run", "other").code == 2
+    assert "nDCG" in run("sql", "ndgc").err
+
+
+NAMES = {"map": "AP", "ndcg_cut_10": "nDCG@10", "recip_rank": "RR", "bpref": "bpref"}
+
+
+def of_trec_eval(runs: str) -> tuple[duckdb.DuckDBPyConnection, dict[tuple[str, str], float]]:
+    """Return the tables of some runs of TREC 2019, and trec_eval's means by metric and run."""
+    case = CASES / "dl19_passage"
+    con = duckdb.connect()
+    con.execute(
+        "create table qrels as select column0 as query_id, column2 as doc_id, column3 as relevance "
+        f"from read_csv('{case}/qrels.txt', delim=' ', header=false)"
+    )
+    con.execute(
+        "create table run as select parse_filename(filename).replace('.run.gz', '') as run, "
+        "column0 as query_id, column2 as doc_id, column4 as score "
+        f"from read_csv('{case}/runs/{runs}', delim=' ', header=false, filename=true)"
+    )
+    golden = con.execute(
+        "select measure, run, try_cast(value as double) from read_csv($1, delim='\t') "
+        "where qid = 'all' and run in (select run from run)",
+        [str(case / "golden/trec_eval-9.0.8-exact.base.tsv.gz")],
+    ).fetchall()
+    return con, {(NAMES[name], run): value for name, run, value in golden if name in NAMES}
+
+
+@needs_cases
+def test_values_of_trec_eval() -> None:
+    con, expected = of_trec_eval("*")
+    sql = Warehouse.sql(list(NAMES), protocol="trec_eval_9")
+    found = {(metric, run): value for metric, run, value in con.execute(sql).fetchall()}
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert len(found) == 4 * 13

@@ -1,0 +1,80 @@
+"""`warehouse sql`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import completion, options, output
+from warehouse.metrics.protocols import without
+
+SECTION, PLACE = "Look", 7
+EXAMPLES = {
+    "sql": (
+        "warehouse sql nDCG@10",
+        "warehouse sql AP nDCG@10 --run my_run --qrels my_qrels",
+        "warehouse sql RR --dataset dl19 --by-query",
+        "warehouse sql AP nDCG@10 --dialect postgres",
+    )
+}
+
+
+def sql(
+    metrics: Annotated[
+        list[str],
+        typer.Argument(
+            autocompletion=completion.metrics,
+            help="Metrics by any of their names, as in nDCG@10 or map_cut_100.",
+        ),
+    ],
+    run: Annotated[
+        str,
+        typer.Option("--run", metavar="TABLE", help="The table of runs, perhaps with its schema."),
+    ] = "run",
+    qrels: Annotated[
+        str,
+        typer.Option("--qrels", metavar="TABLE", help="The table of judgments."),
+    ] = "qrels",
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            "-d",
+            autocompletion=completion.datasets,
+            help="Read the current runs and qrels of this dataset in a warehouse.",
+        ),
+    ] = None,
+    by_query: Annotated[
+        bool, typer.Option("--by-query", help="Return a value for each query.")
+    ] = False,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            metavar="NAME",
+            help="Write one statement of this database, without macros: postgres and spark, which we "
+            "compare, duckdb, or bigquery and snowflake, which we have not run.",
+        ),
+    ] = None,
+    protocol: options.Protocol = "default",
+    exclude: options.Exclude = None,
+    out: options.Output = None,
+) -> None:
+    """Print metrics as SQL that runs anywhere DuckDB does.
+
+    It is one statement, behind the macros that it calls, over two tables: the runs, with the columns
+    run, query_id, doc_id and score, and the qrels, with the columns query_id, doc_id and relevance. It
+    returns the columns metric, run and value. With --dataset it reads a warehouse or a replica.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.warehouse import Warehouse
+
+    if dataset is not None and (run, qrels) != ("run", "qrels"):
+        raise UsageError("--dataset reads a warehouse: leave out --run and --qrels, or --dataset")
+    rules = without(protocol, exclude)
+    text = Warehouse.sql(
+        metrics, run=run, qrels=qrels, dataset=dataset, protocol=rules, by_query=by_query,
+        dialect=dialect,
+    )  # fmt: skip
+    output.emit(text, out, "sql")

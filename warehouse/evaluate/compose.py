@@ -1,0 +1,152 @@
+"""One statement that computes some metrics, for people: it runs in a plain DuckDB, on any tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import indent, wrap
+
+from warehouse.config.project import request
+from warehouse.errors import UsageError, check_several
+from warehouse.evaluate.plan import Plan
+from warehouse.metrics import protocols
+from warehouse.metrics.notation import Metric, Metrics, parse
+from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text import dialects, functions, relations, templates
+from warehouse.sql_text.quoting import ident
+
+_WORD = re.compile(r"\w+")
+
+
+@request()
+def statement(
+    metrics: Metrics,
+    protocol: str = protocols.DEFAULT,
+    *,
+    run: str = "run",
+    qrels: str = "qrels",
+    dataset: str | None = None,
+    by_query: bool = False,
+    dialect: str | None = None,
+) -> str:
+    """Return one statement that computes some metrics, behind the macros that it calls.
+
+    It reads two tables: `run`, with the columns run, query_id, doc_id and score, and `qrels`, with the
+    columns query_id, doc_id and relevance. With a `dataset`, it reads the current runs and qrels of
+    that dataset in a warehouse, or in a replica. Its columns are metric, run and value, and with
+    `by_query` also query_id.
+
+    >>> print(statement("P@5").splitlines()[0])
+    -- P@5: Precision, under the protocol default
+    """
+    rules = protocols.get(protocol)
+    asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
+    return compose(
+        asked, rules, run=run, qrels=qrels, dataset=dataset, by_query=by_query, dialect=dialect
+    )
+
+
+def compose(
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    *,
+    run: str = "run",
+    qrels: str = "qrels",
+    dataset: str | None = None,
+    by_query: bool = False,
+    dialect: str | None = None,
+) -> str:
+    """Return one statement for some metrics under a protocol: see `statement`."""
+    if len(metrics) > 1 and {_kind(metric) for metric in metrics} != {"metric"}:
+        problem = "a curve, and a metric in Python, have other columns than a metric in SQL has"
+        raise UsageError(f"{problem}: ask for the SQL of each one by itself")
+    work = Plan(protocol, is_written_out=True)
+    matched, _ = work.relation_sql(
+        relations.get("matched"), {"sparse": False, "numbered": False, "tied": True}
+    )
+    rows = {f"{metric} by query": work.add(metric) for metric in metrics}
+    weights = [work.weights(metric) for metric in metrics]
+    read = {word for sql in (*rows.values(), *work.tables.values()) for word in _words(sql)}
+    scope = {
+        name: templates.render(
+            f"composed/{name}",
+            run=_qualified(run), qrels=_qualified(qrels), dataset=dataset, matched=matched,
+            exclude=protocol.exclude, ordering=protocol.ordering, reads_hits="scope_hit" in read,
+            reads_iterations=bool({"scope_iteration", "scope_preference"} & read),
+            in_order=any(map(work.follows_source, metrics)),
+        )
+        for name in templates.names_in("composed")
+    }  # fmt: skip
+    values = [
+        templates.render(
+            "statements/composed_values",
+            metric=str(metric), rows=name, kind=_kind(metric), aggregate=metric.aggregate,
+            undefined=protocol.undefined_of(metric), weights=weight, by_query=by_query,
+        )
+        for (name, metric, weight) in zip(rows, metrics, weights, strict=True)
+    ]  # fmt: skip
+    steps = _steps([*rows.values(), *values], scope | work.tables)
+    chain = [_cte(name, sql) for name, sql in steps.items()]
+    chain += [_cte(ident(name), sql) for name, sql in rows.items()]
+    whole = (
+        "with\n"
+        + ",\n".join(chain)
+        + "\n"
+        + "\nunion all\n".join(values)
+        + f"\norder by {', '.join('123'[: 3 if by_query else 2])}"
+    )
+    about = [_about(metric, protocol) for metric in metrics]
+    if dialect is not None:
+        if dataset is not None:
+            raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
+        subject = ", ".join(map(str, metrics))
+        return "\n\n".join([*about, dialects.translated(whole, dialect, subject)]) + ";\n"
+    return "\n\n".join([*about, *functions.script(whole), whole]) + ";\n"
+
+
+def _kind(metric: Metric) -> str:
+    """Return whether a metric is in Python, or what its template defines."""
+    return "python" if metric.definition.function is not None else metric.definition.kind
+
+
+def _qualified(table: str) -> str:
+    """Quote the name of a table, which may have its schema and database before it."""
+    return ".".join(map(ident, table.split(".")))
+
+
+def _words(sql: str) -> list[str]:
+    return list(dict.fromkeys(_WORD.findall(sql)))
+
+
+def _steps(asked: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the known steps that some SQL names, and those that these name, each before its readers."""
+    seen: set[str] = set()
+    found: dict[str, str] = {}
+
+    def follow(sql: str) -> None:
+        for name in _words(sql):
+            if name in known and name not in seen:
+                seen.add(name)
+                follow(known[name])
+                found[name] = known[name]
+
+    for sql in asked:
+        follow(sql)
+    return found
+
+
+def _cte(name: str, sql: str) -> str:
+    """Return a step of a statement; a line within a text stays as it is."""
+    is_plain = all(line.count("'") % 2 == 0 for line in sql.splitlines())
+    return f"{name} as (\n{indent(sql, '    ') if is_plain else sql}\n)"
+
+
+def _about(metric: Metric, protocol: Protocol) -> str:
+    """Return comments that say which metric it is."""
+    found = metric.definition
+    lines = [f"{metric}: {found.title}, under the protocol {protocol.name}"]
+    lines += [line for line in (found.formula, found.reference) if line]
+    if found.function is not None:
+        lines.append(f"the rows from which {found.where} computes the values")
+    wrapped = (piece for line in lines for piece in wrap(" ".join(line.split()), 97))
+    return "\n".join(f"-- {piece}" for piece in wrapped)
