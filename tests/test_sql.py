@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import duckdb
 import pytest
 from projects import Answer
 from shared_cases import CASES, needs_cases
+from test_metric_properties import collection
 
 from warehouse.warehouse import Warehouse
 
@@ -92,3 +94,58 @@ def test_values_of_trec_eval() -> None:
     found = {(metric, run): value for metric, run, value in con.execute(sql).fetchall()}
     assert found == pytest.approx(expected, abs=1e-12)
     assert len(found) == 4 * 13
+
+
+@pytest.mark.slow
+def test_macros_of_all_established_metrics() -> None:
+    """In a plain DuckDB, whatever else is there, and with the values of the statements."""
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed: extra sql")
+    con = duckdb.connect()
+    con.execute(Warehouse.sql_macros())
+    qrels, run = collection(random.Random(4))
+    con.execute(
+        "create schema mine; create table mine.qrels (query_id text, doc_id text, relevance double)"
+    )
+    con.execute("create table mine.run (run text, query_id text, doc_id text, score double)")
+    for query, grades in qrels.items():
+        con.executemany(
+            "insert into mine.qrels values (?, ?, ?)", [(query, *one) for one in grades.items()]
+        )
+    for query, scores in run.items():
+        con.executemany(
+            "insert into mine.run values ('one', ?, ?, ?)", [(query, *o) for o in scores.items()]
+        )
+    rows = con.execute(
+        "select function_name, parameters from duckdb_functions() where not internal"
+    )
+    made = dict(rows.fetchall())
+    assert made.keys() >= {
+        "AP",
+        "nDCG",
+        "RR",
+        "P",
+        "R",
+        "Rprec",
+        "bpref",
+        "Success",
+        "Judged",
+        "ERR",
+    }
+    assert len(made) > 40
+    for name, parameters in made.items():
+        at, k = ("@3", ", k := 3") if "k" in parameters else ("", "")
+        found = con.execute(
+            f"select run, value from {name}('mine.run', 'mine.qrels'{k})"
+        ).fetchall()
+        expected = con.execute(asked(f"{name}{at}")).fetchall()
+        assert found == [(run, value) for _, run, value in expected], name
+    for name in ("AP", "nDCG", "RR", "DCG", "ERR"):
+        found = con.execute(f"select value from {name}('mine.run', 'mine.qrels')").fetchall()
+        assert found == [(value,) for *_, value in con.execute(asked(name)).fetchall()], name
+    with pytest.raises(duckdb.Error, match="k"):  # a precision has a cutoff
+        con.execute("from P('mine.run', 'mine.qrels')")
+
+
+def test_the_pack_stands_alone(run: Callable[..., Answer]) -> None:
+    assert "create or replace macro" in run("sql", "--pack").out
+    assert run("sql", "AP", "--pack").code == run("sql").code == 2

@@ -574,7 +574,15 @@ def test_keywords_are_in_lower_case(path: Path) -> None:
 
 def test_every_template_is_asked_for() -> None:
     """Those that are no part of a catalogue stand by name in the package or in another template."""
-    catalogues = {"metrics", "curves", "fusion", "normalisations", "relations", "macros", "composed"}
+    catalogues = {
+        "metrics",
+        "curves",
+        "fusion",
+        "normalisations",
+        "relations",
+        "macros",
+        "composed",
+    }
     package = Path(templates.__file__).parents[1]
     files = [*package.rglob("*.py"), *resource_folder("sql").rglob("*" + templates.SUFFIX)]
     words = {

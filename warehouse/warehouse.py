@@ -2581,6 +2581,17 @@ class Warehouse:
             dialect=dialect,
         )  # fmt: skip
 
+    @staticmethod
+    def sql_macros(protocol: str = protocols.DEFAULT) -> str:
+        """Return SQL that makes a table macro of each established metric in any DuckDB database.
+
+        `from nDCG('my_run', 'my_qrels', k := 10)` then returns metric, run and value, of two tables as
+        `sql` reads them. It needs the extra `sql`.
+        """
+        from warehouse.evaluate.compose import macros
+
+        return macros(protocol)
+
 
 def _given(what: str, value: _T | None) -> _T:
     """Return an argument that stands after the dataset, and so has a default, but is needed."""

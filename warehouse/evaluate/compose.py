@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from textwrap import indent, wrap
 
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_several
-from warehouse.evaluate.plan import Plan
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics import protocols
+from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import dialects, functions, relations, templates
@@ -57,6 +59,84 @@ def compose(
     dialect: str | None = None,
 ) -> str:
     """Return one statement for some metrics under a protocol: see `statement`."""
+    if dataset is not None and dialect is not None:
+        raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
+    tables = {"run": _qualified(run), "qrels": _qualified(qrels), "dataset": dataset}
+    whole = _statement(metrics, protocol, tables, by_query=by_query)
+    about = [_about(metric, protocol) for metric in metrics]
+    macros = functions.script(whole)
+    if dialect is not None:
+        macros, whole = [], dialects.translated(whole, dialect, ", ".join(map(str, metrics)))
+    return "\n\n".join([*about, *macros, whole]) + ";\n"
+
+
+class _Argument(int):
+    """A cutoff that is an argument of a macro."""
+
+    __eq__, __hash__ = object.__eq__, object.__hash__  # no number, whatever it stands for
+
+    def __str__(self) -> str:
+        return "k"
+
+
+def macros(protocol: str = protocols.DEFAULT) -> str:
+    """Return a table macro for each established metric that reads runs and judgments alone.
+
+    `from nDCG('my_run', 'my_qrels', k := 10)` returns metric, run and value in any DuckDB.
+    """
+    rules = protocols.get(protocol)
+    made = []
+    for name, found in sorted(catalogue().items(), key=lambda one: one[0].lower()):
+        needs_more = {p.name for p in found.parameters if p.required} - {"cutoff"}
+        if found.maturity != "established" or found.is_own or needs_more:
+            continue
+        cutoff = found.parameter("cutoff")
+        (metric,) = parse(f"{name}@10" if cutoff else name, defaults=rules.defaults())
+        if not plan([metric], rules).needs <= {"predictions"}:
+            continue
+        made.append(_macro(metric, rules, has_cutoff=cutoff is not None))
+    return "\n\n".join(made) + "\n"
+
+
+def _macro(metric: Metric, protocol: Protocol, *, has_cutoff: bool) -> str:
+    """Return a table macro of a metric, with its cutoff as an argument if it has one."""
+    tables = {"run": "query_table(run_table)", "qrels": "query_table(qrels_table)", "dataset": None}
+    arguments = "run_table, qrels_table"
+    if has_cutoff:
+        at = metric.definition.at
+        values = tuple((key, _Argument(10) if key == at else one) for key, one in metric.values)
+        whole = replace(metric, values=tuple((key, one) for key, one in values))
+        arguments += ", k"
+        if not metric.definition.needs_cutoff and _is_same_with_null(whole, protocol, tables):
+            arguments += " := null"
+        metric = whole
+    sql = dialects.translated(_statement([metric], protocol, tables), "duckdb", str(metric))
+    name = ident(metric.name)
+    return (
+        f"{_about(metric, protocol)}\ncreate or replace macro {name}({arguments}) as table\n{sql};"
+    )
+
+
+def _is_same_with_null(
+    metric: Metric, protocol: Protocol, tables: Mapping[str, str | None]
+) -> bool:
+    """Whether a metric without a cutoff is the one whose cutoff is null."""
+    values = tuple(
+        (key, None if key == metric.definition.at else one) for key, one in metric.values
+    )
+    without = replace(metric, values=values)
+    given = _statement([metric], protocol, tables).replace(str(metric), str(without))
+    return re.sub(r"\bk\b", "null", given) == _statement([without], protocol, tables)
+
+
+def _statement(
+    metrics: Sequence[Metric],
+    protocol: Protocol,
+    tables: Mapping[str, str | None],
+    *,
+    by_query: bool = False,
+) -> str:
+    """Return the statement alone; `tables` has SQL of the runs and of the qrels, or a dataset."""
     if len(metrics) > 1 and {_kind(metric) for metric in metrics} != {"metric"}:
         problem = "a curve, and a metric in Python, have other columns than a metric in SQL has"
         raise UsageError(f"{problem}: ask for the SQL of each one by itself")
@@ -70,8 +150,8 @@ def compose(
     scope = {
         name: templates.render(
             f"composed/{name}",
-            run=_qualified(run), qrels=_qualified(qrels), dataset=dataset, matched=matched,
-            exclude=protocol.exclude, ordering=protocol.ordering, reads_hits="scope_hit" in read,
+            **tables, matched=matched, exclude=protocol.exclude, ordering=protocol.ordering,
+            reads_hits="scope_hit" in read,
             reads_iterations=bool({"scope_iteration", "scope_preference"} & read),
             in_order=any(map(work.follows_source, metrics)),
         )
@@ -88,20 +168,8 @@ def compose(
     steps = _steps([*rows.values(), *values], scope | work.tables)
     chain = [_cte(name, sql) for name, sql in steps.items()]
     chain += [_cte(ident(name), sql) for name, sql in rows.items()]
-    whole = (
-        "with\n"
-        + ",\n".join(chain)
-        + "\n"
-        + "\nunion all\n".join(values)
-        + f"\norder by {', '.join('123'[: 3 if by_query else 2])}"
-    )
-    about = [_about(metric, protocol) for metric in metrics]
-    if dialect is not None:
-        if dataset is not None:
-            raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
-        subject = ", ".join(map(str, metrics))
-        return "\n\n".join([*about, dialects.translated(whole, dialect, subject)]) + ";\n"
-    return "\n\n".join([*about, *functions.script(whole), whole]) + ";\n"
+    order = ", ".join("123"[: 3 if by_query else 2])
+    return "\n".join(["with", ",\n".join(chain), "\nunion all\n".join(values), f"order by {order}"])
 
 
 def _kind(metric: Metric) -> str:

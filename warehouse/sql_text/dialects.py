@@ -51,6 +51,8 @@ def translated(sql: str, dialect: str, subject: str) -> str:
     for kept in list(tree.find_all(exp.IgnoreNulls)):
         if isinstance(kept.this, exp.AnyValue):  # which ignores them
             kept.replace(kept.this)
+    if tree.find(exp.Placeholder, exp.Parameter):  # as sqlglot reads list[:last]
+        raise UsageError(f"{subject}: sqlglot misreads a part of it; leave out the dialect")
     if dialect != "duckdb":
         problem = _not_portable(tree)
         if problem:

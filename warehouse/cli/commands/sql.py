@@ -16,18 +16,20 @@ EXAMPLES = {
         "warehouse sql AP nDCG@10 --run my_run --qrels my_qrels",
         "warehouse sql RR --dataset dl19 --by-query",
         "warehouse sql AP nDCG@10 --dialect postgres",
+        "warehouse sql --pack -o ranking.sql",
     )
 }
 
 
 def sql(
     metrics: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             autocompletion=completion.metrics,
+            show_default=False,
             help="Metrics by any of their names, as in nDCG@10 or map_cut_100.",
         ),
-    ],
+    ] = None,
     run: Annotated[
         str,
         typer.Option("--run", metavar="TABLE", help="The table of runs, perhaps with its schema."),
@@ -57,6 +59,14 @@ def sql(
             "compare, duckdb, or bigquery and snowflake, which we have not run.",
         ),
     ] = None,
+    pack: Annotated[
+        bool,
+        typer.Option(
+            "--pack",
+            help="Print table macros of all established metrics, as in: from nDCG('my_run', "
+            "'my_qrels', k := 10).",
+        ),
+    ] = False,
     protocol: options.Protocol = "default",
     exclude: options.Exclude = None,
     out: options.Output = None,
@@ -73,6 +83,13 @@ def sql(
     if dataset is not None and (run, qrels) != ("run", "qrels"):
         raise UsageError("--dataset reads a warehouse: leave out --run and --qrels, or --dataset")
     rules = without(protocol, exclude)
+    if pack:
+        if metrics or (run, qrels, dataset, by_query, dialect) != ("run", "qrels", None, False, None):
+            raise UsageError("--pack has all established metrics, over any tables: give it alone")
+        output.emit(Warehouse.sql_macros(rules), out, "sql")
+        return
+    if not metrics:
+        raise UsageError("which metrics? As in: warehouse sql nDCG@10 AP; or all, as macros: --pack")
     text = Warehouse.sql(
         metrics, run=run, qrels=qrels, dataset=dataset, protocol=rules, by_query=by_query,
         dialect=dialect,
