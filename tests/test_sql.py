@@ -47,7 +47,11 @@ def test_by_hand_over_tables_of_ones_own(con: duckdb.DuckDBPyConnection) -> None
 
 @pytest.mark.parametrize(
     ("row", "problem"),
-    [("('one', 2, 'c', 0)", "a document twice"), ("('one', 3, 'c', 'nan'::double)", "no number")],
+    [
+        ("('one', 2, 'c', 0)", "a document twice"),
+        ("('one', 3, 'c', 'nan'::double)", "no number"),
+        ("('other', 3, 'c', 1)", "no query of it is judged"),
+    ],
 )
 def test_wrong_rows_are_an_error(con: duckdb.DuckDBPyConnection, row: str, problem: str) -> None:
     con.execute("alter table mine.run alter score type double")

@@ -141,8 +141,15 @@ scope_ranking as (
     from stored_list
 ),
 scope_run as (
-    select distinct run as run_id, run
+    select run as run_id, run
     from scope_prediction
+    left join (select distinct query_id from scope_judgment) as judged using (query_id)
+    group by run
+    having
+        case
+            when count(judged.query_id) > 0 then true
+            else error('run ' || run || ': no query of it is judged; are the ids written alike?')
+        end
 ),
 rankings as (
     with

@@ -84,12 +84,15 @@ def sql(
         raise UsageError("--dataset reads a warehouse: leave out --run and --qrels, or --dataset")
     rules = without(protocol, exclude)
     if pack:
-        if metrics or (run, qrels, dataset, by_query, dialect) != ("run", "qrels", None, False, None):
+        alone = not (metrics or dataset or by_query or dialect)
+        if not alone or (run, qrels) != ("run", "qrels"):
             raise UsageError("--pack has all established metrics, over any tables: give it alone")
         output.emit(Warehouse.sql_macros(rules), out, "sql")
         return
     if not metrics:
-        raise UsageError("which metrics? As in: warehouse sql nDCG@10 AP; or all, as macros: --pack")
+        raise UsageError(
+            "which metrics? As in: warehouse sql nDCG@10 AP; or all, as macros: --pack"
+        )
     text = Warehouse.sql(
         metrics, run=run, qrels=qrels, dataset=dataset, protocol=rules, by_query=by_query,
         dialect=dialect,
