@@ -367,17 +367,88 @@ def test_numbers_of_a_list_that_nothing_reads(name, wanted):
         assert found.means() == {"RR": 0.5 if name == "distances" else 1.0}
     other = [{"query_id": "q", "items": ["a", "b"], "years": [2, 1], "vector": [0.1, 0.2, 0.3]}]
     assert Warehouse.score(truth, other, "RR").means() == {"RR": 0.5}
-    within = [{"query_id": "q", "hits": [{"doc_id": "a", "metadata": {name: 0.1}}]}]
     if name == "probs":
-        with expect_refusal("nothing reads (metadata.probs) … beside the ids", InputError):
-            Warehouse.score(truth, within, "RR")
-        for value in ([0.1], {"probs": 0.1}, '{"probs": [0.1]}', [{"probs": 0.1}]):
+        for value in ([0.1], {"probs": [0.1]}, '{"probs": [0.1]}', [{"probs": 0.1}]):
             hidden = [{"query_id": "q", "hits": [{"doc_id": "a", "page": 1, "probs": value}]}]
             with expect_refusal("nothing reads (probs … beside the ids", InputError):
                 Warehouse.score(truth, hidden, "RR")
     graded = [{"query_id": "q", "items": ["a", "b"], "gains": [1, 3]}]
     with expect_refusal("nothing reads (gains) … qrels_columns={'relevance': 'gains'}", InputError):
         Warehouse.score(graded, {"q": {"a": 2.0, "b": 1.0}}, "RR(rel=3)")
+
+
+@pytest.mark.parametrize(
+    "suffix", ["jsonl", *(pytest.param(one, marks=pytest.mark.slow) for one in ("json", "records"))]
+)
+def test_fields_of_records_are_columns_by_their_path(put, suffix):
+    """b, the second of the list, is relevant and has the higher score, wherever that is."""
+    truth = {"q": {"b": 1}}
+
+    def refused(rows, wanted, **columns):
+        text = "\n".join(map(json.dumps, rows)) if suffix == "jsonl" else json.dumps(rows)
+        run = rows if suffix == "records" else put(text, f"r.{suffix}")
+        with expect_refusal(wanted, InputError):
+            Warehouse.score(truth, run, "RR")
+        return lambda **how: Warehouse.score(truth, run, "RR", run_columns=how or columns).means()
+
+    values = {"a": 0.1, "b": 0.9}
+    hits = [{"doc_id": doc, "info": {"s": value}} for doc, value in values.items()]
+    run = refused([{"query_id": "q", "hits": hits}], "nothing reads (info.s) … 'place'")
+    assert run(score="info.s") == {"RR": 1.0}
+    assert run(rank="place") == {"RR": 0.5}
+    rows = [{"query_id": "q", **hit} for hit in hits]
+    assert refused(rows, "info.s … 'NAME'", score="info.s")() == {"RR": 1.0}
+    chain = [
+        {"page_content": "", "metadata": {"source": doc, "score": value}}
+        for doc, value in values.items()
+    ]
+    path = {"doc_id": "metadata.source", "score": "metadata.score"}
+    run = refused([{"query_id": "q", "results": chain}], "metadata.source … 'NAME'", **path)
+    assert run() == {"RR": 1.0}
+    nodes = [{"node": {"id_": doc}, "score": value} for doc, value in values.items()]
+    run = refused([{"query": "q", "source_nodes": nodes}], "node.id_ … 'NAME'", doc_id="node.id_")
+    assert run() == {"RR": 1.0}
+    found = [{"_id": doc, "_score": value} for doc, value in values.items()]
+    response = {"query_id": "q", "hits": {"total": {"value": 2}, "max_score": 0.9, "hits": found}}
+    ours = {"doc_id": "_id", "score": "_score"}
+    assert refused([response], "score … '_score'", **ours)() == {"RR": 1.0}
+
+
+def test_truth_values_of_a_list_that_nothing_reads():
+    """b, the second, is relevant; as qrels the clicks say so, and the list alone does not."""
+    hits = [{"doc_id": "a", "clicked": False}, {"doc_id": "b", "clicked": True}]
+    lists, run = [{"query_id": "q", "hits": hits}], {"q": {"a": 2.0, "b": 1.0}}
+    with expect_refusal("nothing reads (clicked): if only the list counts", InputError):
+        Warehouse.score({"q": {"b": 1}}, lists, "RR")
+    found = Warehouse.score({"q": {"b": 1}}, lists, "RR", run_columns={"rank": "place"})
+    assert found.means() == {"RR": 0.5}
+    with expect_refusal("clicked … relevance='1'", InputError):
+        Warehouse.score(lists, run, "RR")
+    assert Warehouse.score(lists, run, "RR", relevance="1").means() == {"RR": 1.0}
+    clicks = Warehouse.score(lists, run, "RR", qrels_columns={"relevance": "clicked"})
+    assert clicks.means() == {"RR": 0.5}
+
+
+@pytest.mark.parametrize("name", ["distance", pytest.param("position", marks=pytest.mark.slow)])
+def test_columns_of_which_the_lowest_is_best(put, name):
+    """Read as scores by hand, of one file or several, they rank as asked, and a warning says so."""
+    runs = [put(f"query_id,doc_id,{name}\nq,a,2\nq,b,1\n", f"{n}.csv") for n in "12"]
+    for several, lower in ((runs[0], False), (runs, False), (runs, True)):
+        found = Warehouse.score(
+            {"q": {"b": 1}}, several, "RR", run_columns={"score": name}, lower_is_better=lower
+        )
+        board = [found.means()] if found.totals is None else dict(found.board().fetchall())
+        assert board == (
+            [{"RR": 0.5}] if several is not runs else dict.fromkeys("12", lower or 0.5)
+        )
+        told = [f"{name!r} is read as scores" in str(one.staged.warnings) for one in found.read]
+        assert told == [not lower] * len(board)
+
+
+def test_arrays_of_three_dimensions():
+    cube = pytest.importorskip("numpy").zeros((1, 2, 2))
+    with expect_refusal("ndarray of 3 dimensions"):
+        Warehouse.score({"q": {"a": 1}}, cube, "RR")
 
 
 def test_an_expression_over_columns_without_names(put, wh):

@@ -11,6 +11,7 @@ from warehouse.errors import InputError, counted, listing, option
 from warehouse.readers import row_rules
 from warehouse.readers.kinds import KEYS, RUN_NUMBER, VALUES, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
+from warehouse.readers.meanings import meanings
 from warehouse.readers.staging import render, run, types_of
 
 if TYPE_CHECKING:
@@ -392,11 +393,17 @@ def walk(
 
 
 def run_warnings(
-    con: Connection, *, ranks: bool, ranked_by: Ranking, together: bool = False
+    con: Connection,
+    *,
+    ranks: bool,
+    ranked_by: Ranking,
+    value: str | None = None,
+    together: bool = False,
 ) -> dict[int, list[str]]:
     """Return the warnings about each run as a whole, by its number; a single run has the number 0.
 
-    `ranks` says that `staged` has a rank column. It leaves the table `list_step` behind.
+    `ranks` says that `staged` has a rank column, `value` is the name of the column of scores. It leaves
+    the table `list_step` behind.
     """
     key = list_key(together)
     number = RUN_NUMBER if together else "0"
@@ -424,16 +431,18 @@ def run_warnings(
             "scores contradict the rank column in {}: the scores decide, the ranks are not used",
         )
         rising = {number: some for number, some in against.items() if number not in other}
-        warn(rising, f"in {{}} {_rising()}")
+        warn(rising, f"in {{}} the scores rise with the ranks, which are not used: {_lowest()}")
     warn(
         those("checks/scores_all_equal"),
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
-    if ranked_by == "score":
+    if ranked_by == "score" and meanings(value or "") in ({"distance"}, {"rank"}):
+        for one in lists("staged_ranking"):
+            found.setdefault(one, []).append(f"the column {value!r} is read as scores: {_lowest()}")
+    elif ranked_by == "score":
         rise = render("checks/scores_rise", list_key=key, number=number, rows=_FEW)
-        found |= {
-            one: [_ascending()] for one, _ in con.execute(rise).fetchall() if one not in found
-        }
+        told = f"the scores rise from the first to the last document of each list: {_lowest()}"
+        found |= {one: [told] for one, _ in con.execute(rise).fetchall() if one not in found}
     sign = -1 if ranked_by == "rank" else 1
     own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
     every = lists("staged_ranking") if own else {}
@@ -453,22 +462,15 @@ def holding(
     warnings: Iterable[str], lower_is_better: bool, excludes: bool = False
 ) -> tuple[str, ...]:
     """Return the warnings without those whose advice is taken."""
-    taken = [_rising(), _ascending()] if lower_is_better else []
+    taken = [_lowest()] if lower_is_better else []
     taken += [_own_document()] if excludes else []
     return tuple(one for one in warnings if not one.endswith(tuple(taken)))
 
 
-def _rising() -> str:
+def _lowest() -> str:
     return (
-        "the scores rise with the ranks: the highest score counts as the best, the ranks are not used; "
-        f"of distances the lowest is the best: {option('lower-is-better')}"
-    )
-
-
-def _ascending() -> str:
-    return (
-        "the scores rise from the first to the last document of each list: the highest counts as the "
-        f"best; of distances the lowest is the best: {option('lower-is-better')}"
+        "the highest counts as the best; of distances and ranks the lowest is the best: "
+        f"{option('lower-is-better')}"
     )
 
 

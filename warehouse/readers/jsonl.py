@@ -84,9 +84,15 @@ class JsonLines(FileFormat):
             )
         found, ranking = choose(
             source.source, kind, available, mapping,
-            sample=lambda name: [one[name] for one in _first_objects(source) if name in one],
+            sample=lambda name: [
+                one[name] for one in map(_with_fields, _first_objects(source)) if name in one
+            ],
         )  # fmt: skip
-        pointers = {ours: _pointer(theirs) for ours, theirs in found.items()}
+        plain = {name for one in _first_objects(source) for name in one}
+        pointers = {
+            ours: "".join(map(_pointer, [theirs] if theirs in plain else theirs.split(".")))
+            for ours, theirs in found.items()
+        }
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
             con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
@@ -199,7 +205,7 @@ def _keys(file: LocalFile) -> dict[str, str]:
     """Return the keys of the first objects, in order, with types as DuckDB calls them."""
     keys: dict[str, str] = {}
     for value in _first_objects(file):
-        keys = {name: _type(one) for name, one in value.items()} | keys
+        keys = {name: _type(one) for name, one in _with_fields(value).items()} | keys
     return keys
 
 
@@ -214,6 +220,20 @@ def _first_objects(file: LocalFile) -> Iterator[dict[str, Any]]:
             raise checks.refuse(file.source, [(number, TOO_DEEP)], 1) from None
         if isinstance(value, dict):
             yield value
+
+
+def _with_fields(given: dict[str, Any], levels: int = 8) -> dict[str, Any]:
+    """Return an object with the fields of the objects in it, to some levels, under their paths.
+
+    >>> _with_fields({"doc": {"id": "d1"}})
+    {'doc': {'id': 'd1'}, 'doc.id': 'd1'}
+    """
+    found = dict(given)
+    for name, one in given.items():
+        inner = _with_fields(one, levels - 1) if levels and isinstance(one, dict) else {}
+        for path, value in inner.items():
+            found.setdefault(f"{name}.{path}", value)
+    return found
 
 
 def _type(value: object) -> str:
