@@ -445,6 +445,40 @@ def test_columns_of_which_the_lowest_is_best(put, name):
         assert told == [not lower] * len(board)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_labels_that_are_words(put, suffix):
+    """b is relevant, and the second of a and b. Words other than yes and no are a condition."""
+
+    def labelled(of_a, of_b):
+        pairs = {"a": of_a, "b": of_b}.items()
+        rows = [{"query_id": "q", "doc_id": doc, "label": word} for doc, word in pairs]
+        if suffix == "jsonl":
+            return put("".join(json.dumps(row) + "\n" for row in rows), "t.jsonl")
+        return put("query_id,doc_id,label\n" + "".join(f"q,{d},{w}\n" for d, w in pairs), "t.csv")
+
+    run = {"q": {"a": 2.0, "b": 1.0}}
+    for words in (("N", "Y"), ("no", "Yes"), ("FALSE", "true")):
+        assert Warehouse.score(labelled(*words), run, "RR").means() == {"RR": 0.5}
+    words = labelled("S", "E")
+    with expect_refusal("label = 'WORD' … relevance='1' … relevance 'S'", InputError):
+        Warehouse.score(words, run, "RR")
+    found = Warehouse.score(words, run, "RR", qrels_where="label = 'E'", relevance="1")
+    assert found.means() == {"RR": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "header", "told"),
+    [
+        ("qrels", "reader,thing", "reader', 'doc_id': 'NAME'} relevance='1'"),
+        ("run", "thing,score", "only thing could be the query_id or the doc_id"),
+        ("run", "user,score", "no other column could be the doc_id: add it"),
+    ],
+)
+def test_advice_about_columns_that_are_missing(con, put, kind, header, told):
+    with expect_refusal(told, InputError):
+        readers.stage(con, put(f"{header}\n1,2\n", "t.csv"), kind)
+
+
 def test_arrays_of_three_dimensions():
     cube = pytest.importorskip("numpy").zeros((1, 2, 2))
     with expect_refusal("ndarray of 3 dimensions"):

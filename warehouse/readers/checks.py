@@ -223,6 +223,11 @@ def check_staged(
     if kind == "run" and any(problem.reason.endswith("finite number") for problem in found):
         name = _written((columns or {}).get("value", "score"))
         message += f"; {option('where', f'isfinite({name})')} leaves such rows out"
+    words_of = [problem for problem in found if problem.reason.endswith("' is not a number")]
+    if kind in ("qrels", "training") and words_of and "value" in (columns or {}):
+        name = _written((columns or {})["value"])
+        chosen = f"{option('where', f'{name} = ' + repr('WORD'))} {option('relevance', '1')}"
+        message += f"; {chosen} reads the rows with a word as relevant"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
 
@@ -255,7 +260,7 @@ def _refuse_several_systems(
     from warehouse.sql_text.quoting import literal
 
     query, tags, repeats = found[0]
-    of_query = "" if query is None else f"for query {query[:80]!r} "
+    of_query = "" if query is None else f" for query {query[:80]!r}"
     told = listing((str(tag)[:40] for tag in tags), 4)
     what = "systems" if kind == "run" else "splits"
     tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
@@ -263,7 +268,7 @@ def _refuse_several_systems(
     together = "all as one run" if kind == "run" else "all"
     every = "" if repeats else f", or {together}, {option('where', 'true')}"
     raise SeveralSystemsError(
-        f"{source}: holds rows of several {what} ({of_query}with the {name} {told}): "
+        f"{source}: holds rows of several {what} (the column {name} has {told}{of_query}): "
         f"read one of them, {one}{every}"
     )
 

@@ -136,6 +136,8 @@ def choose(
     missing = [ours for ours in needed if ours not in found]
     if missing:
         _refuse(source, kind, available, missing, found, sample)
+    if kind != "run" and row_rules.all_alike():
+        found.pop(value, None)
     if value in found:
         found["value"] = found.pop(value)
     free = {_folded(name): name for name in available if name not in found.values()}
