@@ -679,7 +679,7 @@ def test_ratings_without_a_header(put):
     }
 
 
-def test_ids_in_two_unicode_forms(put):
+def test_ids_in_two_unicode_forms(wh):
     """é of one character and of two: the documents do not match, and one sentence says so."""
     composed, apart = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
     truth, run = {"q": {composed: 1}}, {"q": {apart: 1.0}}
@@ -688,6 +688,10 @@ def test_ids_in_two_unicode_forms(put):
     assert any("the ids of 1 judged document" in one for one in found.read[0].staged.warnings)
     alike = Warehouse.score(truth, run, "RR", normalise="nfc_normalize(doc_id)")
     assert (alike.means(), alike.read[0].staged.warnings) == ({"RR": 1.0}, ())
+    wh.ingest_qrels("forms", truth)
+    for name, how, told in (("n", {}, 1), ("m", {"normalise": "nfc_normalize(doc_id)"}, 0)):
+        loaded = wh.ingest_run("forms", run, name=name, **how)
+        assert ["Unicode form" in one for one in loaded.warnings] == [True] * told
 
 
 def test_rows_of_a_matrix_without_a_label(put):

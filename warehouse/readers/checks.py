@@ -479,6 +479,23 @@ def _lowest() -> str:
     )
 
 
+def other_forms(
+    con: Connection,
+    judged: str = "scope_judgment",
+    predicted: str = "scope_prediction",
+    number: str = "run_id",
+) -> dict[int, str]:
+    """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
+    alike = option("normalise", "nfc_normalize(doc_id)")
+    words = {"judged": judged, "predicted": predicted, "number": number}
+    return {
+        one: f"the ids of {counted(found, 'judged document')}, or of their queries, have another "
+        f"Unicode form in the run than in the qrels, and do not match: {alike} makes ids of "
+        "documents alike"
+        for one, found in run(con, "checks/other_unicode_form", **words)
+    }
+
+
 def _own_document() -> str:
     return (
         "the document with the query's own id is among the first three: if it is the query itself, "
