@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import shlex
 import unicodedata
 
@@ -18,7 +19,7 @@ from shared_cases import CASES, needs_cases
 from staging import nothing_left, rows
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, in_shell
 from warehouse.warehouse import Warehouse
 
 FIELD = CASES / "field"
@@ -656,6 +657,34 @@ def test_names_with_characters_of_the_shell(tmp_path):
     with expect_refusal("run_columns={'score': 'distance'} lower_is_better=True", InputError):
         Warehouse.score(truth, run, "RR")
     assert Warehouse.score(truth, run, "RR", **how).means() == {"RR": 1.0}
+
+
+EVIL = ("$(touch pwned)", "a b;c", "`ls`", "a'b")
+# Files that are refused with advice that has a name or a value from them.
+ADVISED = [
+    ("qrels", "csv", ["query_id,doc_id,{} stars", "q,d,1"]),
+    ("qrels", "csv", ["{} reader,{} book,{} stars", "q,d,1"]),
+    ("qrels", "csv", ["query_id,doc_id,relevance,split", "q,d,1,{}", "q,e,1,test {}"]),
+    ("run", "csv", ["query_id,doc_id,{} distance", "q,d,1"]),
+    ("run", "csv", ["query_id,doc_id,prediction,{} proba", "q,d,1,2"]),
+    ("run", "csv", ["user,item,rating,{} position", "q,d,1,2"]),
+    ("run", "csv", ["query_id,doc_id,score,system", *(f"q,d{n},1,{{}}{n // 2}" for n in range(4))]),
+    ("run", "jsonl", ['{{"query_id": "q", "items": ["a"], "{} probs": [0.1]}}']),
+    ("run", "jsonl", ['{{"query_id": "q", "hits": [{{"doc_id": "a", "{}": {{"score": 1}}}}]}}']),
+]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_advice_with_what_comes_from_a_file_is_quoted(con, put, evil):
+    """Read by a shell, the words after the first option hold it as it is written in the file."""
+    for kind, suffix, lines in ADVISED:
+        path = put("".join(line.format(*[evil] * 3) + "\n" for line in lines), f"t.{suffix}")
+        with in_shell(), pytest.raises(InputError) as caught:
+            readers.stage(con, path, kind)
+        advice = re.split("; | or (?=--)|, or ", str(caught.value).partition(" --")[2])
+        words = [word for part in advice for word in shlex.split(f"--{part.removeprefix('--')}")]
+        written = evil.replace("'", "''") if "--where" in words else evil
+        assert any(written in word for word in words), (str(caught.value), words)
 
 
 def test_ratings_without_a_header(put):

@@ -124,7 +124,8 @@ def _unnest(
     lists: list[str]
     if record is None:
         found, _ = choose(
-            table.source, kind, list(types), mapping, has_places=True,
+            table.source, kind, [name for name in types if name != "source_row"], mapping,
+            has_places=True,
             sample=lambda name: staging.first_values(con, relation, ident(name)),
         )  # fmt: skip
         lists = [name for name in found.values() if _LIST.fullmatch(types[name])]
@@ -186,22 +187,23 @@ def _refuse_unread(
             lengths = f"coalesce(len({ident(name)}), 0) = coalesce(len({ident(documents)}), 0)"
             if staging.first_values(con, lists, f"bool_and({lengths})") == [True]:
                 samples[name] = staging.first_values(con, lists, f"unnest({ident(name)})")
+    is_run = kind == "run"
+    only = option("column", ("rank", "place")) if is_run else option("relevance", "1")
+    only = f"if only the list counts: {only}"
     unread = [name for name in samples if is_value("relevance", name, samples[name])]
     if unread:
-        is_run = kind == "run"
-        only = option("column", ("rank", "place")) if is_run else option("relevance", "1")
         numbers = [name for name in unread if is_value(ours, name, samples[name])]
         how = advice(kind, ["rank" if is_run else ours], numbers, found, lambda name: samples[name])
         raise InputError(
             f"{source}: the documents of a list have values that nothing reads ({listing(unread)}): "
-            f"{f'{how}; ' if numbers else ''}if only the list counts: {only}"
+            f"{f'{how}; ' if numbers else ''}{only}"
         )
     for name, values in samples.items():
         within = next((path for value in values if (path := _number_in(value, ours, name))), None)
         if within is not None:
             raise InputError(
                 f"{source}: the documents of a list have numbers that nothing reads ({within}): "
-                "write one number for each document beside the ids"
+                f"write one number for each document beside the ids; {only}"
             )
 
 
