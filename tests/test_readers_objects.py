@@ -41,6 +41,14 @@ def test_dict(con, way):
     assert rows(con) == [("q2", "b", 1.0), ("q2", "a", 2.5), ("7", "3", -1.0)]
 
 
+def test_a_table_by_columns(con, put, way):
+    """Its columns would be queries, as ids that are numbers may be scores."""
+    columns = {"user": {"0": 1, "1": 1}, "item_id": {"0": 10, "1": 11}, "score": {"0": 9, "1": 8}}
+    for source in (columns, put(json.dumps(columns), "r.json")):
+        with expect_refusal("table by columns (user, item_id, score)", InputError):
+            readers.stage(con, source, "run")
+
+
 @pytest.mark.core
 def test_dict_keeps_the_last_bit(con, way):
     scores = {"a": 0.1 + 0.2, "b": 1 / 3, "c": 5e-324, "d": 1.7976931348623157e308}

@@ -637,6 +637,15 @@ def test_carriage_returns_end_lines_too(con, put):
     assert result.rows == 250_000
 
 
+@pytest.mark.parametrize("ranks", [(0.5, 0.9), (-2, -1)])
+def test_ranks_that_are_no_places(con, put, ranks):
+    """They may be scores: b is the last by rank, and the first by score."""
+    path = put("query_id,doc_id,place\nq,a,{}\nq,b,{}\n".format(*ranks), "a.csv")
+    told = str(refused(con, path, "run", columns={"rank": "place"}))
+    assert "no places, 1 and up, in 1 query" in told
+    assert "columns={'score': 'place'}" in told
+
+
 def test_ranks_with_gaps_are_refused_with_a_way_out(con, put):
     path = put("query_id,doc_id,rank\nq,a,5\nq,b,9\n", "a.csv")
     assert "columns={'score': 'rank'} and lower_is_better=True" in str(refused(con, path, "run"))

@@ -508,8 +508,11 @@ def any_gap(con: Connection) -> bool:
     return bool(run(con, "checks/rank_gaps", limit=1))
 
 
-def refuse_gaps(con: Connection, source: str) -> None:
-    """Refuse a run ranked by ranks that leave places out: what stood there is not known."""
+def refuse_gaps(con: Connection, source: str, name: str = "rank") -> None:
+    """Refuse a run ranked by ranks that leave places out: what stood there is not known.
+
+    `name` is that of their column.
+    """
     found = run(con, "checks/rank_gaps", limit=LIMIT)
     if not found:
         return
@@ -521,12 +524,18 @@ def refuse_gaps(con: Connection, source: str) -> None:
         )
         for query, documents, low, high, _ in found
     ]
-    raise refuse(
-        source, places, total,
-        opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
+    as_scores = option("column", ("score", name))
+    opening = (
+        f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
         "give every place its document, or, if only the order counts, read the ranks as scores "
-        f"({option('column', ('score', 'rank'))} and {option('lower-is-better')})",
-    )  # fmt: skip
+        f"({as_scores} and {option('lower-is-better')})"
+    )
+    if any(low < 0 or low % 1 or high % 1 for _, _, low, high, _ in found):
+        opening = (
+            f"the ranks are no places, 1 and up, in {counted(total, 'query')}: if they are scores, say "
+            f"so: {as_scores}, and {option('lower-is-better')} if the lowest is the best"
+        )
+    raise refuse(source, places, total, opening=opening)
 
 
 def drop_service_columns(con: Connection, kind: Kind, columns: Iterable[str]) -> None:
