@@ -578,7 +578,7 @@ MEANT = {
     "cosine similarity": "score", "predicted": "score", "$(score)": "score",
     "distance": "low", "valLoss": "low", "position": "rank", "rank in list": "rank",
     "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
-    "num_stars": "", "a;b 'c'": "", "year": "", "rank_score": "",
+    "num_stars": "", "not relevant": "", "a;b 'c'": "", "year": "", "rank_score": "",
 }  # fmt: skip
 
 
@@ -625,7 +625,8 @@ def test_advice_that_is_taken(names, numbers, kind, ids, suffix, tmp_path_factor
     if kind == "qrels" and not right:
         assert advice == ["--relevance", "1"]
         assert all(
-            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score") for name in names
+            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score", "not relevant")
+            for name in names
         )
         gains, order = {"a": 1, "b": 1, "c": 1}, "bca"
     else:

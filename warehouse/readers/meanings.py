@@ -23,7 +23,7 @@ _WORDS: Mapping[str, str] = {
     "prob proba logit yhat cosine",
     "relevance": "relevance relevant rel grade label rating star judgment judgement gain click clicked "
     "liked",
-    "distance": "distance dist loss cost error perplexity",
+    "distance": "distance dist loss cost error perplexity nll",
     "rank": "rank ranking position pos place",
 }
 # A number with such a word in its name is something else, whatever the other words are.
@@ -49,6 +49,8 @@ def meanings(name: str) -> set[str]:
     words = (
         parts | {part.removesuffix("s") for part in parts} | {"".join(_PART.findall(name)).lower()}
     )
+    if words & {"not", "non", "negative"}:
+        return set()
     found = {ours for ours, known in _WORDS.items() if not words.isdisjoint(known.split())}
     return found & {*_IDS} if words & _OTHER else found
 
