@@ -39,6 +39,7 @@ _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
+_WRITTEN_FIELD = re.compile(r"(?<=[^,] )(DATE|TIME|UUID)[^,)\[]*(?=[,)\[])")
 _WRITTEN_LIST = re.compile(r"(DATE|TIME|UUID)[^\[]*\[\]\Z")
 # How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
 _NUMBERED = re.compile(r"(.*_|C)\d+\Z", re.DOTALL)
@@ -132,6 +133,10 @@ def fill_from_json(con: Connection, source: str, path: str, ids: Collection[str]
     types |= dict.fromkeys(exact, "VARCHAR")
     types |= {name: "JSON[]" for name in ids if _WRITTEN_LIST.match(types.get(name, ""))}
     read_as = {name: "VARCHAR" if _WRITTEN.match(kind) else kind for name, kind in types.items()}
+    read_as |= {
+        name: _WRITTEN_FIELD.sub("VARCHAR", kind)
+        for name, kind in types.items() if kind.startswith("STRUCT")
+    }  # fmt: skip
     read_as |= dict.fromkeys(exact, "JSON")
     sql = staging.render("ingest/json_table", given=given, columns=read_as, exact=exact)
     with _json_errors(source):
