@@ -487,12 +487,12 @@ def other_forms(
 ) -> dict[int, str]:
     """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
     alike = option("normalise", "nfc_normalize(doc_id)")
-    words = {"judged": judged, "predicted": predicted, "number": number}
+    found = run(con, "checks/other_unicode_form", judged=judged, predicted=predicted, number=number)
     return {
-        one: f"the ids of {counted(found, 'judged document')}, or of their queries, have another "
+        one: f"the ids of {counted(documents, 'judged document')}, or of their queries, have another "
         f"Unicode form in the run than in the qrels, and do not match: {alike} makes ids of "
         "documents alike"
-        for one, found in run(con, "checks/other_unicode_form", **words)
+        for one, documents in found
     }
 
 

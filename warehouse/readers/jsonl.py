@@ -235,7 +235,8 @@ def _with_fields(given: dict[str, Any], levels: int = 8) -> dict[str, Any]:
     """
     found = dict(given)
     for name, one in given.items():
-        inner = _with_fields(one, levels - 1) if levels and isinstance(one, dict) else {}
+        is_record = levels and isinstance(one, dict) and len(one) <= staging.WIDEST
+        inner = _with_fields(one, levels - 1) if is_record else {}
         for path, value in inner.items():
             found.setdefault(f"{name}.{path}", value)
     return found

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 # The most fields of a record that are columns.
-_WIDEST = 100
+WIDEST = 100
 
 
 def render(template: str, **values: Any) -> str:
@@ -92,7 +92,7 @@ def with_fields(con: Connection, relation: str) -> tuple[str, dict[str, str]]:
         if len(path) > 1 and (name := ".".join(path)).lower() not in names:
             fields[name] = ".".join(map(ident, path))
             types[name] = str(kind)
-        if kind.id == "struct" and len(kind.children) <= _WIDEST:
+        if kind.id == "struct" and len(kind.children) <= WIDEST:
             open_ += [((*path, name), child) for name, child in kind.children]
     if not fields:
         return relation, types
