@@ -557,6 +557,13 @@ def test_advice_gives_b(con, put, kind, text, advice):
     assert con.execute(f"select max_by(doc_id, {order}) from staged").fetchall() == [("b",)]
 
 
+def test_lists_of_one_document_do_not_say_what_is_in_the_third_column(con, put):
+    path = put("q\ta\t1\np\tb\t1\n", "r.tsv")
+    with expect_refusal("on top (query_id, doc_id, rank, score … format='bare'", InputError):
+        readers.stage(con, path, "run")
+    assert readers.stage(con, path, "run", format="msmarco").ranked_by == "rank"
+
+
 def test_a_run_of_four_columns_is_no_qrels(con, put):
     with expect_refusal("rank and its score … tabs between", InputError):
         readers.stage(con, put("q a 1 9\nq b 2 8\n", "r.txt"), "run")

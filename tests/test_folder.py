@@ -87,7 +87,7 @@ def test_a_folder_of_a_run_that_cannot_be_read(folder: Path, run, tmp_path: Path
     assert ("--where" in answer.err, alone in answer.err) == (True, True)
     assert "leaderboard" not in answer.err  # without a run there is none
     missing = run("ingest", f"{tmp_path}/dat", "-d", "mine")
-    assert missing.err == f"warehouse: {tmp_path}/dat: is no such folder; did you mean data?\n"
+    assert missing.err == f"warehouse: {tmp_path}/dat: no such folder; did you mean data?\n"
 
 
 def test_what_could_be_both_is_told_apart_by_its_name(tmp_path: Path) -> None:

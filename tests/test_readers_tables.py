@@ -351,15 +351,15 @@ def test_json_lines_are_known_by_their_first_lines(con, put):
 
 @pytest.mark.core
 def test_json_lines_qrels(con, put):
-    text = '{"u.x": "q", "d/x": "a", "r": 1.0}\n{"u.x": "q", "d/x": "b", "r": "yes"}\n'
+    text = '{"u.x": "q", "d/x": "a", "r": 1.0}\n{"u.x": "q", "d/x": "b", "r": "maybe"}\n'
     columns = {"query_id": "u.x", "doc_id": "d/x", "relevance": "r"}
     error = refused(con, put(text, "a.jsonl"), "qrels", columns=columns)
-    assert error.problems == ((2, "relevance 'yes' is not a number"),)
-    for value, grade in (("true", 1), ("false", 0), ("-2.5", -2.5), ('"3.5"', 3.5)):
-        readers.stage(con, put(text.replace('"yes"', value), "a.jsonl"), "qrels", columns=columns)
+    assert error.problems == ((2, "relevance 'maybe' is not a number"),)
+    for value, grade in (("true", 1), ('"Yes"', 1), ("false", 0), ("-2.5", -2.5), ('"3.5"', 3.5)):
+        readers.stage(con, put(text.replace('"maybe"', value), "a.jsonl"), "qrels", columns=columns)
         assert rows(con) == [("q", "a", 1, "0"), ("q", "b", grade, "0")]
     # without an iteration in a line it is 0, as in a table without that column
-    text = text.replace('"yes"}', '-2, "iteration": 7}')
+    text = text.replace('"maybe"}', '-2, "iteration": 7}')
     readers.stage(con, put(text, "a.jsonl"), "qrels", columns=columns)
     assert rows(con) == [("q", "a", 1, "0"), ("q", "b", -2, "7")]
 

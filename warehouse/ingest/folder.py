@@ -59,8 +59,9 @@ def look_into(folder: Path, dataset: str) -> Folder:
     the test, or the only ones; what is beside them is looked at as in any folder.
     """
     if not folder.is_dir():
-        near = nearest_path(folder, is_folder=True)
-        raise UsageError(f"{folder}: is {'not a' if folder.exists() else 'no such'} folder{near}")
+        if folder.exists():
+            raise UsageError(f"{folder}: is not a folder")
+        raise UsageError(f"{folder}: no such folder{nearest_path(folder, is_folder=True)}")
     splits = sorted((folder / "qrels").glob("*.tsv"))
     texts = [folder / "queries.jsonl", folder / "corpus.jsonl"]
     is_beir = bool(splits) and texts[0].is_file()
