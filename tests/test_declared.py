@@ -161,6 +161,8 @@ def test_what_is_declared(folder: Folder) -> None:
         ('"other.txt"', '"https://b/o.txt"', "datasets.other.qrels: https://b/o.txt: is a URL, and"),
         ("old/{name}_{system}", "old/{name}", "runs 1: name: {system} is not in all of the patterns"),
         ('name = "{system}-{name}"', 'system = "{nam}"', "system … {nam} … name"),
+        ('{name}_{system}.run.gz"]', '{name}_{system}_{datset}.gz"]',
+         "runs 1: files: {datset}: did you mean {dataset}?"),
         ('name = "{system}-{name}"', 'settle = "0s"',
          "runs 1: unknown key 'settle'; it stands in the lines above the first table"),
         ('name = "{system}-{name}"', 'metrics = ["AP"]', "'metrics'; it stands in [evaluate]"),

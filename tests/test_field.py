@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import shlex
 import unicodedata
 
@@ -18,7 +19,7 @@ from shared_cases import CASES, needs_cases
 from staging import nothing_left, rows
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, in_shell
 from warehouse.warehouse import Warehouse
 
 FIELD = CASES / "field"
@@ -367,17 +368,122 @@ def test_numbers_of_a_list_that_nothing_reads(name, wanted):
         assert found.means() == {"RR": 0.5 if name == "distances" else 1.0}
     other = [{"query_id": "q", "items": ["a", "b"], "years": [2, 1], "vector": [0.1, 0.2, 0.3]}]
     assert Warehouse.score(truth, other, "RR").means() == {"RR": 0.5}
-    within = [{"query_id": "q", "hits": [{"doc_id": "a", "metadata": {name: 0.1}}]}]
     if name == "probs":
-        with expect_refusal("nothing reads (metadata.probs) … beside the ids", InputError):
-            Warehouse.score(truth, within, "RR")
-        for value in ([0.1], {"probs": 0.1}, '{"probs": [0.1]}', [{"probs": 0.1}]):
+        for value in ([0.1], {"probs": [0.1]}, '{"probs": [0.1]}', [{"probs": 0.1}]):
             hidden = [{"query_id": "q", "hits": [{"doc_id": "a", "page": 1, "probs": value}]}]
             with expect_refusal("nothing reads (probs … beside the ids", InputError):
                 Warehouse.score(truth, hidden, "RR")
     graded = [{"query_id": "q", "items": ["a", "b"], "gains": [1, 3]}]
     with expect_refusal("nothing reads (gains) … qrels_columns={'relevance': 'gains'}", InputError):
         Warehouse.score(graded, {"q": {"a": 2.0, "b": 1.0}}, "RR(rel=3)")
+
+
+@pytest.mark.parametrize(
+    "suffix", ["jsonl", *(pytest.param(one, marks=pytest.mark.slow) for one in ("json", "records"))]
+)
+def test_fields_of_records_are_columns_by_their_path(put, suffix):
+    """b, the second of the list, is relevant and has the higher score, wherever that is."""
+    truth = {"q": {"b": 1}}
+
+    def refused(rows, wanted, **columns):
+        text = "\n".join(map(json.dumps, rows)) if suffix == "jsonl" else json.dumps(rows)
+        run = rows if suffix == "records" else put(text, f"r.{suffix}")
+        with expect_refusal(wanted, InputError):
+            Warehouse.score(truth, run, "RR")
+        return lambda **how: Warehouse.score(truth, run, "RR", run_columns=how or columns).means()
+
+    values = {"a": 0.1, "b": 0.9}
+    hits = [{"doc_id": doc, "info": {"s": value}} for doc, value in values.items()]
+    run = refused([{"query_id": "q", "hits": hits}], "nothing reads (info.s) … 'place'")
+    assert run(score="info.s") == {"RR": 1.0}
+    assert run(rank="place") == {"RR": 0.5}
+    rows = [{"query_id": "q", **hit} for hit in hits]
+    assert refused(rows, "info.s … 'NAME'", score="info.s")() == {"RR": 1.0}
+    chain = [
+        {"page_content": "", "metadata": {"source": doc, "score": value}}
+        for doc, value in values.items()
+    ]
+    path = {"doc_id": "metadata.source", "score": "metadata.score"}
+    run = refused([{"query_id": "q", "results": chain}], "metadata.source … 'NAME'", **path)
+    assert run() == {"RR": 1.0}
+    nodes = [{"node": {"id_": doc}, "score": value} for doc, value in values.items()]
+    run = refused([{"query": "q", "source_nodes": nodes}], "node.id_ … 'NAME'", doc_id="node.id_")
+    assert run() == {"RR": 1.0}
+    found = [{"_id": doc, "_score": value} for doc, value in values.items()]
+    response = {"query_id": "q", "hits": {"total": {"value": 2}, "max_score": 0.9, "hits": found}}
+    ours = {"doc_id": "_id", "score": "_score"}
+    assert refused([response], "score … '_score'", **ours)() == {"RR": 1.0}
+
+
+def test_truth_values_of_a_list_that_nothing_reads():
+    """b, the second, is relevant; as qrels the clicks say so, and the list alone does not."""
+    hits = [{"doc_id": "a", "clicked": False}, {"doc_id": "b", "clicked": True}]
+    lists, run = [{"query_id": "q", "hits": hits}], {"q": {"a": 2.0, "b": 1.0}}
+    with expect_refusal("nothing reads (clicked): if only the list counts", InputError):
+        Warehouse.score({"q": {"b": 1}}, lists, "RR")
+    found = Warehouse.score({"q": {"b": 1}}, lists, "RR", run_columns={"rank": "place"})
+    assert found.means() == {"RR": 0.5}
+    with expect_refusal("clicked … relevance='1'", InputError):
+        Warehouse.score(lists, run, "RR")
+    assert Warehouse.score(lists, run, "RR", relevance="1").means() == {"RR": 1.0}
+    clicks = Warehouse.score(lists, run, "RR", qrels_columns={"relevance": "clicked"})
+    assert clicks.means() == {"RR": 0.5}
+
+
+@pytest.mark.parametrize("name", ["distance", pytest.param("position", marks=pytest.mark.slow)])
+def test_columns_of_which_the_lowest_is_best(put, name):
+    """Read as scores by hand, of one file or several, they rank as asked, and a warning says so."""
+    runs = [put(f"query_id,doc_id,{name}\nq,a,2\nq,b,1\n", f"{n}.csv") for n in "12"]
+    for several, lower in ((runs[0], False), (runs, False), (runs, True)):
+        found = Warehouse.score(
+            {"q": {"b": 1}}, several, "RR", run_columns={"score": name}, lower_is_better=lower
+        )
+        board = [found.means()] if found.totals is None else dict(found.board().fetchall())
+        assert board == (
+            [{"RR": 0.5}] if several is not runs else dict.fromkeys("12", lower or 0.5)
+        )
+        told = [f"{name!r} is read as scores" in str(one.staged.warnings) for one in found.read]
+        assert told == [not lower] * len(board)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_labels_that_are_words(put, suffix):
+    """b is relevant, and the second of a and b. Words other than yes and no are a condition."""
+
+    def labelled(of_a, of_b):
+        pairs = {"a": of_a, "b": of_b}.items()
+        rows = [{"query_id": "q", "doc_id": doc, "label": word} for doc, word in pairs]
+        if suffix == "jsonl":
+            return put("".join(json.dumps(row) + "\n" for row in rows), "t.jsonl")
+        return put("query_id,doc_id,label\n" + "".join(f"q,{d},{w}\n" for d, w in pairs), "t.csv")
+
+    run = {"q": {"a": 2.0, "b": 1.0}}
+    for words in (("N", "Y"), ("no", "Yes"), ("FALSE", "true")):
+        assert Warehouse.score(labelled(*words), run, "RR").means() == {"RR": 0.5}
+    words = labelled("S", "E")
+    with expect_refusal("label = 'WORD' … relevance='1' … relevance 'S'", InputError):
+        Warehouse.score(words, run, "RR")
+    found = Warehouse.score(words, run, "RR", qrels_where="label = 'E'", relevance="1")
+    assert found.means() == {"RR": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "header", "told"),
+    [
+        ("qrels", "reader,thing", "reader', 'doc_id': 'NAME'} relevance='1'"),
+        ("run", "thing,score", "only thing could be the query_id or the doc_id"),
+        ("run", "user,score", "no other column could be the doc_id: add it"),
+    ],
+)
+def test_advice_about_columns_that_are_missing(con, put, kind, header, told):
+    with expect_refusal(told, InputError):
+        readers.stage(con, put(f"{header}\n1,2\n", "t.csv"), kind)
+
+
+def test_arrays_of_three_dimensions():
+    cube = pytest.importorskip("numpy").zeros((1, 2, 2))
+    with expect_refusal("ndarray of 3 dimensions"):
+        Warehouse.score({"q": {"a": 1}}, cube, "RR")
 
 
 def test_an_expression_over_columns_without_names(put, wh):
@@ -451,6 +557,13 @@ def test_advice_gives_b(con, put, kind, text, advice):
     assert con.execute(f"select max_by(doc_id, {order}) from staged").fetchall() == [("b",)]
 
 
+def test_lists_of_one_document_do_not_say_what_is_in_the_third_column(con, put):
+    path = put("q\ta\t1\np\tb\t1\n", "r.tsv")
+    with expect_refusal("on top (query_id, doc_id, rank, score … format='bare'", InputError):
+        readers.stage(con, path, "run")
+    assert readers.stage(con, path, "run", format="msmarco").ranked_by == "rank"
+
+
 def test_a_run_of_four_columns_is_no_qrels(con, put):
     with expect_refusal("rank and its score … tabs between", InputError):
         readers.stage(con, put("q a 1 9\nq b 2 8\n", "r.txt"), "run")
@@ -472,7 +585,7 @@ MEANT = {
     "cosine similarity": "score", "predicted": "score", "$(score)": "score",
     "distance": "low", "valLoss": "low", "position": "rank", "rank in list": "rank",
     "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
-    "num_stars": "", "a;b 'c'": "", "year": "", "rank_score": "",
+    "num_stars": "", "not relevant": "", "a;b 'c'": "", "year": "", "rank_score": "",
 }  # fmt: skip
 
 
@@ -519,7 +632,8 @@ def test_advice_that_is_taken(names, numbers, kind, ids, suffix, tmp_path_factor
     if kind == "qrels" and not right:
         assert advice == ["--relevance", "1"]
         assert all(
-            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score") for name in names
+            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score", "not relevant")
+            for name in names
         )
         gains, order = {"a": 1, "b": 1, "c": 1}, "bca"
     else:
@@ -553,6 +667,34 @@ def test_names_with_characters_of_the_shell(tmp_path):
     assert Warehouse.score(truth, run, "RR", **how).means() == {"RR": 1.0}
 
 
+EVIL = ("$(touch pwned)", "a b;c", "`ls`", "a'b")
+# Files that are refused with advice that has a name or a value from them.
+ADVISED = [
+    ("qrels", "csv", ["query_id,doc_id,{} stars", "q,d,1"]),
+    ("qrels", "csv", ["{} reader,{} book,{} stars", "q,d,1"]),
+    ("qrels", "csv", ["query_id,doc_id,relevance,split", "q,d,1,{}", "q,e,1,test {}"]),
+    ("run", "csv", ["query_id,doc_id,{} distance", "q,d,1"]),
+    ("run", "csv", ["query_id,doc_id,prediction,{} proba", "q,d,1,2"]),
+    ("run", "csv", ["user,item,rating,{} position", "q,d,1,2"]),
+    ("run", "csv", ["query_id,doc_id,score,system", *(f"q,d{n},1,{{}}{n // 2}" for n in range(4))]),
+    ("run", "jsonl", ['{{"query_id": "q", "items": ["a"], "{} probs": [0.1]}}']),
+    ("run", "jsonl", ['{{"query_id": "q", "hits": [{{"doc_id": "a", "{}": {{"score": 1}}}}]}}']),
+]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_advice_with_what_comes_from_a_file_is_quoted(con, put, evil):
+    """Read by a shell, the words after the first option hold it as it is written in the file."""
+    for kind, suffix, lines in ADVISED:
+        path = put("".join(line.format(*[evil] * 3) + "\n" for line in lines), f"t.{suffix}")
+        with in_shell(), pytest.raises(InputError) as caught:
+            readers.stage(con, path, kind)
+        advice = re.split("; | or (?=--)|, or ", str(caught.value).partition(" --")[2])
+        words = [word for part in advice for word in shlex.split(f"--{part.removeprefix('--')}")]
+        written = evil.replace("'", "''") if "--where" in words else evil
+        assert any(written in word for word in words), (str(caught.value), words)
+
+
 def test_ratings_without_a_header(put):
     """Times may have few digits; pairs without a relevance are read by the advice. b is the second."""
     run = {"1": {"8": 2.0, "7": 1.0}}
@@ -574,7 +716,7 @@ def test_ratings_without_a_header(put):
     }
 
 
-def test_ids_in_two_unicode_forms(put):
+def test_ids_in_two_unicode_forms(wh):
     """é of one character and of two: the documents do not match, and one sentence says so."""
     composed, apart = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
     truth, run = {"q": {composed: 1}}, {"q": {apart: 1.0}}
@@ -583,6 +725,10 @@ def test_ids_in_two_unicode_forms(put):
     assert any("the ids of 1 judged document" in one for one in found.read[0].staged.warnings)
     alike = Warehouse.score(truth, run, "RR", normalise="nfc_normalize(doc_id)")
     assert (alike.means(), alike.read[0].staged.warnings) == ({"RR": 1.0}, ())
+    wh.ingest_qrels("forms", truth)
+    for name, how, told in (("n", {}, 1), ("m", {"normalise": "nfc_normalize(doc_id)"}, 0)):
+        loaded = wh.ingest_run("forms", run, name=name, **how)
+        assert ["Unicode form" in one for one in loaded.warnings] == [True] * told
 
 
 def test_rows_of_a_matrix_without_a_label(put):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from refusals import expect_refusal
 
+from warehouse.errors import UsageError
 from warehouse.ingest.folder import look_into
 from warehouse.warehouse import Warehouse
 
@@ -68,9 +69,25 @@ def test_folders_that_are_refused(folder: Path, tmp_path: Path) -> None:
     with expect_refusal(f"{folder} … truth.csv … warehouse ingest qrels"):
         look_into(folder, "mine")
     (tmp_path / "empty").mkdir()
-    for name in ("empty", "nowhere"):
-        with expect_refusal(f"{tmp_path / name}"):
+    (tmp_path / "emty.txt").write_text("")
+    for name, near in (("empty", ""), ("emty", "; did you mean empty?")):
+        with pytest.raises(UsageError, match=f"{tmp_path / name}: .*{near}"):
             look_into(tmp_path / name, "mine")
+
+
+@pytest.mark.slow
+def test_a_folder_of_a_run_that_cannot_be_read(folder: Path, run, tmp_path: Path) -> None:
+    """Its second system is beyond the lines that say which kind it is; options go with one file."""
+    for name in ("one.run", "two.jsonl"):
+        (folder / "runs" / name).unlink()
+    lines = [f"q1 Q0 d{n} {n} {-n} {'AB'[n // 9000]}\n" for n in range(9001)]
+    (folder / "runs/two.run").write_text("".join(lines))
+    answer = run("ingest", str(folder), "-d", "mine", "--db", str(tmp_path / "w.duckdb"))
+    alone = f"options go with: warehouse ingest run {folder / 'runs/two.run'} -d mine"
+    assert ("--where" in answer.err, alone in answer.err) == (True, True)
+    assert "leaderboard" not in answer.err  # without a run there is none
+    missing = run("ingest", f"{tmp_path}/dat", "-d", "mine")
+    assert missing.err == f"warehouse: {tmp_path}/dat: no such folder; did you mean data?\n"
 
 
 def test_what_could_be_both_is_told_apart_by_its_name(tmp_path: Path) -> None:

@@ -41,6 +41,26 @@ def test_dict(con, way):
     assert rows(con) == [("q2", "b", 1.0), ("q2", "a", 2.5), ("7", "3", -1.0)]
 
 
+@pytest.mark.parametrize(
+    "id", ["6F9619FF-8B86-D011-B42D-00CF4FC964FF", "2026-01-02T00:00:00", "10:00", "2026-01-02"]
+)
+def test_ids_in_records_stay_as_they_are_written(con, id):
+    """Of texts in records too, none becomes a time or a UUID, which are written otherwise."""
+    hits = [{"query_id": "q", "hits": [{"doc_id": id, "score": 1.5}]}]
+    nested = [{"query_id": "q", "score": 1.5, "doc": {"id": id}}]
+    for source, columns in ((hits, None), (nested, {"doc_id": "doc.id"})):
+        readers.stage(con, source, "run", columns=columns)
+        assert rows(con) == [("q", id, 1.5)]
+
+
+def test_a_table_by_columns(con, put, way):
+    """Its columns would be queries, as ids that are numbers may be scores."""
+    columns = {"user": {"0": 1, "1": 1}, "item_id": {"0": 10, "1": 11}, "score": {"0": 9, "1": 8}}
+    for source in (columns, put(json.dumps(columns), "r.json")):
+        with expect_refusal("table by columns (user, item_id, score)", InputError):
+            readers.stage(con, source, "run")
+
+
 @pytest.mark.core
 def test_dict_keeps_the_last_bit(con, way):
     scores = {"a": 0.1 + 0.2, "b": 1 / 3, "c": 5e-324, "d": 1.7976931348623157e308}

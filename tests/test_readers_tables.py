@@ -351,15 +351,15 @@ def test_json_lines_are_known_by_their_first_lines(con, put):
 
 @pytest.mark.core
 def test_json_lines_qrels(con, put):
-    text = '{"u.x": "q", "d/x": "a", "r": 1.0}\n{"u.x": "q", "d/x": "b", "r": "yes"}\n'
+    text = '{"u.x": "q", "d/x": "a", "r": 1.0}\n{"u.x": "q", "d/x": "b", "r": "maybe"}\n'
     columns = {"query_id": "u.x", "doc_id": "d/x", "relevance": "r"}
     error = refused(con, put(text, "a.jsonl"), "qrels", columns=columns)
-    assert error.problems == ((2, "relevance 'yes' is not a number"),)
-    for value, grade in (("true", 1), ("false", 0), ("-2.5", -2.5), ('"3.5"', 3.5)):
-        readers.stage(con, put(text.replace('"yes"', value), "a.jsonl"), "qrels", columns=columns)
+    assert error.problems == ((2, "relevance 'maybe' is not a number"),)
+    for value, grade in (("true", 1), ('"Yes"', 1), ("false", 0), ("-2.5", -2.5), ('"3.5"', 3.5)):
+        readers.stage(con, put(text.replace('"maybe"', value), "a.jsonl"), "qrels", columns=columns)
         assert rows(con) == [("q", "a", 1, "0"), ("q", "b", grade, "0")]
     # without an iteration in a line it is 0, as in a table without that column
-    text = text.replace('"yes"}', '-2, "iteration": 7}')
+    text = text.replace('"maybe"}', '-2, "iteration": 7}')
     readers.stage(con, put(text, "a.jsonl"), "qrels", columns=columns)
     assert rows(con) == [("q", "a", 1, "0"), ("q", "b", -2, "7")]
 
@@ -637,8 +637,17 @@ def test_carriage_returns_end_lines_too(con, put):
     assert result.rows == 250_000
 
 
+@pytest.mark.parametrize("ranks", [(0.5, 0.9), (-2, -1)])
+def test_ranks_that_are_no_places(con, put, ranks):
+    """They may be scores: b is the last by rank, and the first by score."""
+    path = put("query_id,doc_id,place\nq,a,{}\nq,b,{}\n".format(*ranks), "a.csv")
+    told = str(refused(con, path, "run", columns={"rank": "place"}))
+    assert "no places, 1 and up, in 1 query" in told
+    assert "columns={'score': 'place'}" in told
+
+
 def test_ranks_with_gaps_are_refused_with_a_way_out(con, put):
     path = put("query_id,doc_id,rank\nq,a,5\nq,b,9\n", "a.csv")
     assert "columns={'score': 'rank'} and lower_is_better=True" in str(refused(con, path, "run"))
     result = readers.stage(con, path, "run", columns={"score": "rank"})
-    assert (result.rows, result.ranked_by, result.warnings) == (2, "score", ())
+    assert (result.rows, result.ranked_by, len(result.warnings)) == (2, "score", 1)

@@ -38,9 +38,9 @@ def test_a_dict_is_read_whole(con):
 
 def test_the_line_of_a_csv_file(con, tmp_path: Path):
     path = tmp_path / "qrels.csv"
-    path.write_text("query_id,doc_id,relevance\nq,a,1\nq,b,no\nq,a,0\n")
+    path.write_text("query_id,doc_id,relevance\nq,a,1\nq,b,maybe\nq,a,0\n")
     assert problems(con, path, "qrels") == (
-        (3, "relevance 'no' is not a number"),
+        (3, "relevance 'maybe' is not a number"),
         (4, "document 'a' is there twice for query 'q', first on line 2"),
     )
 

@@ -256,7 +256,7 @@ def test_scores_that_are_refused(con, put, text, reason):
     ("text", "reason"),
     [
         ("1_0", "relevance '1_0' is not a number"),
-        ("yes", "relevance 'yes' is not a number"),
+        ("maybe", "relevance 'maybe' is not a number"),
         ("1e999", "relevance '1e999' is not a finite number"),
         ("-inf", "relevance '-inf' is not a finite number"),
     ],

@@ -15,6 +15,7 @@ Nothing else lists the commands. A call imports only the module of the command t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
@@ -161,7 +162,8 @@ def completed(words: Sequence[str]) -> list[str]:
     if is_catalogue and not get_close_matches(others[0], ["show"]):
         return [name, "show", *others]
     below = {path.split()[-1] for path in module(name).EXAMPLES}
-    if name == "ingest" and others[0] not in below and Path(others[0]).is_dir():
+    is_path = os.sep in others[0] or Path(others[0]).is_dir()
+    if name == "ingest" and others[0] not in below and is_path:
         return [name, "folder", *others]
     return [name, *others]
 

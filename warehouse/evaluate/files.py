@@ -11,13 +11,13 @@ from typing import Any
 import duckdb
 
 from warehouse import readers
-from warehouse.errors import InputError, UsageError, counted, of_side, option
+from warehouse.errors import InputError, UsageError, of_side, option
 from warehouse.evaluate import engine, hits, requirements
 from warehouse.evaluate.plan import Plan, relations_sql
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches, row_rules
-from warehouse.readers.checks import holding, walk_staged
+from warehouse.readers.checks import holding, other_forms, walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.kinds import IDS, ColumnNames, Kind, Subject
 from warehouse.sql_text.templates import render
@@ -267,14 +267,14 @@ def score_runs(
                 con, work, kept=(kept and kept.tables) or frozenset(),
                 num_rankings=sum(count.num_judged for count in counts),
             )  # fmt: skip
-            forms = {} if truth.is_ascii else _other_forms(con)
+            forms = {} if truth.is_ascii else other_forms(con)
             scored = tuple(
                 ScoredRun(
                     replace(
                         run,
                         warnings=(
                             *holding(run.warnings, how.lower_is_better, excludes),
-                            *forms.get(number, ()),
+                            *filter(None, [forms.get(number)]),
                         ),
                     ),
                     count.num_answered,
@@ -310,17 +310,6 @@ def check_apart(truth: Truth, run: readers.Staged, given: object) -> None:
         f"{run.source}: judgments and run would both be its column {run.value!r}; say which column is "
         f"which: {option('qrels-column', None)} and {option('run-column', None)}"
     )
-
-
-def _other_forms(con: duckdb.DuckDBPyConnection) -> dict[int, tuple[str]]:
-    """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
-    alike = option("normalise", "nfc_normalize(doc_id)")
-    told = (
-        "the ids of {}, or of their queries, have another Unicode form in the run than in the qrels, "
-        f"and do not match: {alike} makes ids of documents alike"
-    )
-    rows = con.execute(render("checks/other_unicode_form")).fetchall()
-    return {run_id: (told.format(counted(number, "judged document")),) for run_id, number in rows}
 
 
 def _is_same(one: object, other: object) -> bool:

@@ -17,7 +17,7 @@ import duckdb
 from warehouse.config.settings import BUNDLE_FILES
 from warehouse.errors import UsageError, WarehouseError, command
 from warehouse.readers import part_folders, stage
-from warehouse.readers.files import open_file
+from warehouse.readers.files import nearest_path, open_file
 from warehouse.store import database
 
 # Suffixes of tables and texts that DuckDB or Python reads whole; a part of them means nothing.
@@ -59,7 +59,9 @@ def look_into(folder: Path, dataset: str) -> Folder:
     the test, or the only ones; what is beside them is looked at as in any folder.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: is not a folder")
+        if folder.exists():
+            raise UsageError(f"{folder}: is not a folder")
+        raise UsageError(f"{folder}: no such folder{nearest_path(folder, is_folder=True)}")
     splits = sorted((folder / "qrels").glob("*.tsv"))
     texts = [folder / "queries.jsonl", folder / "corpus.jsonl"]
     is_beir = bool(splits) and texts[0].is_file()

@@ -29,7 +29,7 @@ from warehouse.ingest import steps
 from warehouse.ingest.known_runs import Known
 from warehouse.readers import in_place, row_rules
 from warehouse.readers.batches import Batch
-from warehouse.readers.checks import holding
+from warehouse.readers.checks import holding, other_forms
 from warehouse.readers.files import default_name
 from warehouse.readers.kinds import RUN_NUMBER
 from warehouse.sql_text.templates import render
@@ -200,6 +200,9 @@ def load_staged(
     overlap = con.execute(
         render("checks/query_overlap", **run_number), {"dataset_id": dataset_id}
     ).fetchall()
+    current = f"select qrels_id from qrels_version where dataset_id = {dataset_id} and is_current"
+    judged = f"(from judgment semi join ({current}) using (qrels_id))"
+    forms = other_forms(con, judged, "staged", run_number["run_number"])
     hashes = [content.content_hash for content, _ in contents]
     known = Known.read(connection, dataset_id, names, hashes)
     done: list[steps.Loaded | WarehouseError] = []
@@ -227,6 +230,7 @@ def load_staged(
                 columns = json.dumps(dict(staged.columns), sort_keys=True)
                 lying.append({"run_id": loaded.id, "place": place, "columns": columns})
             warnings = (*loaded.warnings, *_query_warnings(dataset, *queries))
+            warnings += tuple(filter(None, [forms.get(number)]))
             loaded = dataclasses.replace(loaded, warnings=warnings)
         done.append(loaded)
     known.write()

@@ -192,9 +192,11 @@ def _stage(
     columns = staging.types_of(con)
     if kind == "run":
         if reading.ranked_by == "rank" and rules.where is None and rules.repeated is None:
-            checks.refuse_gaps(con, name)
+            checks.refuse_gaps(con, name, reading.value or "rank")
         ranks = "rank" in columns and mapping.get("score") != "rank"
-        found = checks.run_warnings(con, ranks=ranks, ranked_by=reading.ranked_by)
+        found = checks.run_warnings(
+            con, ranks=ranks, ranked_by=reading.ranked_by, value=reading.value
+        )
         warnings = (*found.get(0, ()), *warnings)
         checks.add_empty(con)
     checks.drop_service_columns(con, kind, columns)

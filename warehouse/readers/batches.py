@@ -202,7 +202,9 @@ def _stage_together(
         ranked_by = readings[0].ranked_by
         if ranked_by == "rank" and checks.any_gap(con):
             return None
-        warnings = checks.run_warnings(con, ranks=ranks, ranked_by=ranked_by, together=True)
+        warnings = checks.run_warnings(
+            con, ranks=ranks, ranked_by=ranked_by, value=readings[0].value, together=True
+        )
     sizes = dict(
         con.execute(
             f"select {RUN_NUMBER}, sum(num_ret)::bigint from staged_ranking group by {RUN_NUMBER}"

@@ -11,6 +11,7 @@ from warehouse.errors import InputError, counted, listing, option
 from warehouse.readers import row_rules
 from warehouse.readers.kinds import KEYS, RUN_NUMBER, VALUES, Kind, Ranking
 from warehouse.readers.lines import LIMIT, BadLines
+from warehouse.readers.meanings import meanings
 from warehouse.readers.staging import render, run, types_of
 
 if TYPE_CHECKING:
@@ -222,6 +223,11 @@ def check_staged(
     if kind == "run" and any(problem.reason.endswith("finite number") for problem in found):
         name = _written((columns or {}).get("value", "score"))
         message += f"; {option('where', f'isfinite({name})')} leaves such rows out"
+    words_of = [problem for problem in found if problem.reason.endswith("' is not a number")]
+    if kind in ("qrels", "training") and words_of and "value" in (columns or {}):
+        name = _written((columns or {})["value"])
+        chosen = f"{option('where', f'{name} = ' + repr('WORD'))} {option('relevance', '1')}"
+        message += f"; {chosen} reads the rows with a word as relevant"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
 
@@ -254,7 +260,7 @@ def _refuse_several_systems(
     from warehouse.sql_text.quoting import literal
 
     query, tags, repeats = found[0]
-    of_query = "" if query is None else f"for query {query[:80]!r} "
+    of_query = "" if query is None else f" for query {query[:80]!r}"
     told = listing((str(tag)[:40] for tag in tags), 4)
     what = "systems" if kind == "run" else "splits"
     tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
@@ -262,7 +268,7 @@ def _refuse_several_systems(
     together = "all as one run" if kind == "run" else "all"
     every = "" if repeats else f", or {together}, {option('where', 'true')}"
     raise SeveralSystemsError(
-        f"{source}: holds rows of several {what} ({of_query}with the {name} {told}): "
+        f"{source}: holds rows of several {what} (the column {name} has {told}{of_query}): "
         f"read one of them, {one}{every}"
     )
 
@@ -392,11 +398,17 @@ def walk(
 
 
 def run_warnings(
-    con: Connection, *, ranks: bool, ranked_by: Ranking, together: bool = False
+    con: Connection,
+    *,
+    ranks: bool,
+    ranked_by: Ranking,
+    value: str | None = None,
+    together: bool = False,
 ) -> dict[int, list[str]]:
     """Return the warnings about each run as a whole, by its number; a single run has the number 0.
 
-    `ranks` says that `staged` has a rank column. It leaves the table `list_step` behind.
+    `ranks` says that `staged` has a rank column, `value` is the name of the column of scores. It leaves
+    the table `list_step` behind.
     """
     key = list_key(together)
     number = RUN_NUMBER if together else "0"
@@ -424,16 +436,18 @@ def run_warnings(
             "scores contradict the rank column in {}: the scores decide, the ranks are not used",
         )
         rising = {number: some for number, some in against.items() if number not in other}
-        warn(rising, f"in {{}} {_rising()}")
+        warn(rising, f"in {{}} the scores rise with the ranks, which are not used: {_lowest()}")
     warn(
         those("checks/scores_all_equal"),
         f"all {ranked_by}s are equal in {{}}: only the tie rule orders their documents",
     )
-    if ranked_by == "score":
+    if ranked_by == "score" and meanings(value or "") in ({"distance"}, {"rank"}):
+        for one in lists("staged_ranking"):
+            found.setdefault(one, []).append(f"the column {value!r} is read as scores: {_lowest()}")
+    elif ranked_by == "score":
         rise = render("checks/scores_rise", list_key=key, number=number, rows=_FEW)
-        found |= {
-            one: [_ascending()] for one, _ in con.execute(rise).fetchall() if one not in found
-        }
+        told = f"the scores rise from the first to the last document of each list: {_lowest()}"
+        found |= {one: [told] for one, _ in con.execute(rise).fetchall() if one not in found}
     sign = -1 if ranked_by == "rank" else 1
     own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
     every = lists("staged_ranking") if own else {}
@@ -453,23 +467,33 @@ def holding(
     warnings: Iterable[str], lower_is_better: bool, excludes: bool = False
 ) -> tuple[str, ...]:
     """Return the warnings without those whose advice is taken."""
-    taken = [_rising(), _ascending()] if lower_is_better else []
+    taken = [_lowest()] if lower_is_better else []
     taken += [_own_document()] if excludes else []
     return tuple(one for one in warnings if not one.endswith(tuple(taken)))
 
 
-def _rising() -> str:
+def _lowest() -> str:
     return (
-        "the scores rise with the ranks: the highest score counts as the best, the ranks are not used; "
-        f"of distances the lowest is the best: {option('lower-is-better')}"
+        "the highest counts as the best; of distances and ranks the lowest is the best: "
+        f"{option('lower-is-better')}"
     )
 
 
-def _ascending() -> str:
-    return (
-        "the scores rise from the first to the last document of each list: the highest counts as the "
-        f"best; of distances the lowest is the best: {option('lower-is-better')}"
-    )
+def other_forms(
+    con: Connection,
+    judged: str = "scope_judgment",
+    predicted: str = "scope_prediction",
+    number: str = "run_id",
+) -> dict[int, str]:
+    """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
+    alike = option("normalise", "nfc_normalize(doc_id)")
+    found = run(con, "checks/other_unicode_form", judged=judged, predicted=predicted, number=number)
+    return {
+        one: f"the ids of {counted(documents, 'judged document')}, or of their queries, have another "
+        f"Unicode form in the run than in the qrels, and do not match: {alike} makes ids of "
+        "documents alike"
+        for one, documents in found
+    }
 
 
 def _own_document() -> str:
@@ -484,8 +508,11 @@ def any_gap(con: Connection) -> bool:
     return bool(run(con, "checks/rank_gaps", limit=1))
 
 
-def refuse_gaps(con: Connection, source: str) -> None:
-    """Refuse a run ranked by ranks that leave places out: what stood there is not known."""
+def refuse_gaps(con: Connection, source: str, name: str = "rank") -> None:
+    """Refuse a run ranked by ranks that leave places out: what stood there is not known.
+
+    `name` is that of their column.
+    """
     found = run(con, "checks/rank_gaps", limit=LIMIT)
     if not found:
         return
@@ -497,12 +524,18 @@ def refuse_gaps(con: Connection, source: str) -> None:
         )
         for query, documents, low, high, _ in found
     ]
-    raise refuse(
-        source, places, total,
-        opening=f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
+    as_scores = option("column", ("score", name))
+    opening = (
+        f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
         "give every place its document, or, if only the order counts, read the ranks as scores "
-        f"({option('column', ('score', 'rank'))} and {option('lower-is-better')})",
-    )  # fmt: skip
+        f"({as_scores} and {option('lower-is-better')})"
+    )
+    if any(low < 0 or low % 1 or high % 1 for _, _, low, high, _ in found):
+        opening = (
+            f"the ranks are no places, 1 and up, in {counted(total, 'query')}: if they are scores, say "
+            f"so: {as_scores}, and {option('lower-is-better')} if the lowest is the best"
+        )
+    raise refuse(source, places, total, opening=opening)
 
 
 def drop_service_columns(con: Connection, kind: Kind, columns: Iterable[str]) -> None:

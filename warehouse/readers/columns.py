@@ -136,6 +136,8 @@ def choose(
     missing = [ours for ours in needed if ours not in found]
     if missing:
         _refuse(source, kind, available, missing, found, sample)
+    if kind != "run" and row_rules.all_alike():
+        found.pop(value, None)
     if value in found:
         found["value"] = found.pop(value)
     free = {_folded(name): name for name in available if name not in found.values()}
@@ -159,15 +161,15 @@ def _add_candidates(
         named = candidates(kind, ours, available, {*mapping.values(), *found.values()})
         if ours == "relevance" and not named and _folded(found.get("doc_id", "")) == "corpusid":
             named = [name for name in available if name == "score"]  # as in qrels of BEIR
-        if ours == "score" and named and "rank" in found:
-            if "rank" in mapping:
-                continue
-            if _folded(named[0]) == "rating":
-                raise InputError(
-                    f"{source}: the column {named[0]!r} could be the score, or a rating beside the "
-                    f"rank: say what ranks: {option('column', ('score', named[0]))} or "
-                    f"{option('column', ('rank', found['rank']))}"
-                )
+        if ours == "score" and named and "rank" in mapping:
+            continue
+        ranks = [name for name in available if meanings(name) == {"rank"}]
+        if ours == "score" and ranks and named and _folded(named[0]) == "rating":
+            raise InputError(
+                f"{source}: the column {named[0]!r} could be the score, or a rating beside the rank: "
+                f"say what ranks: {option('column', ('score', named[0]))} or "
+                f"{option('column', ('rank', ranks[0]))}"
+            )
         if named and ours in ("score", "relevance"):  # as proba beside prediction
             named += [
                 name for name in available

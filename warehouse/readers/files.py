@@ -338,13 +338,13 @@ def missing(source: object) -> InputError | None:
 
 
 def _no_such_file(source: str, path: Path) -> InputError:
-    return InputError(f"{source}: no such file{_nearest_file(path)}")
+    return InputError(f"{source}: no such file{nearest_path(path)}")
 
 
-def _nearest_file(path: Path) -> str:
-    """Name the existing file nearest to a missing one, if its folder can be listed."""
+def nearest_path(path: Path, *, is_folder: bool = False) -> str:
+    """Name the existing file or folder nearest to a missing one, if its own folder can be listed."""
     try:
-        names = [entry.name for entry in path.parent.iterdir()]
+        names = [one.name for one in path.parent.iterdir() if one.is_dir() or not is_folder]
     except OSError:
         return ""
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)

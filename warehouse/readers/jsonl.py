@@ -39,6 +39,7 @@ _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
 TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
 _WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
+_WRITTEN_FIELD = re.compile(r"(?<=[^,] )(DATE|TIME|UUID)[^,)\[]*(?=[,)\[])")
 _WRITTEN_LIST = re.compile(r"(DATE|TIME|UUID)[^\[]*\[\]\Z")
 # How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
 _NUMBERED = re.compile(r"(.*_|C)\d+\Z", re.DOTALL)
@@ -84,9 +85,15 @@ class JsonLines(FileFormat):
             )
         found, ranking = choose(
             source.source, kind, available, mapping,
-            sample=lambda name: [one[name] for one in _first_objects(source) if name in one],
+            sample=lambda name: [
+                one[name] for one in map(_with_fields, _first_objects(source)) if name in one
+            ],
         )  # fmt: skip
-        pointers = {ours: _pointer(theirs) for ours, theirs in found.items()}
+        plain = {name for one in _first_objects(source) for name in one}
+        pointers = {
+            ours: "".join(map(_pointer, [theirs] if theirs in plain else theirs.split(".")))
+            for ours, theirs in found.items()
+        }
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
             con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
@@ -126,6 +133,10 @@ def fill_from_json(con: Connection, source: str, path: str, ids: Collection[str]
     types |= dict.fromkeys(exact, "VARCHAR")
     types |= {name: "JSON[]" for name in ids if _WRITTEN_LIST.match(types.get(name, ""))}
     read_as = {name: "VARCHAR" if _WRITTEN.match(kind) else kind for name, kind in types.items()}
+    read_as |= {
+        name: _WRITTEN_FIELD.sub("VARCHAR", kind)
+        for name, kind in types.items() if kind.startswith("STRUCT")
+    }  # fmt: skip
     read_as |= dict.fromkeys(exact, "JSON")
     sql = staging.render("ingest/json_table", given=given, columns=read_as, exact=exact)
     with _json_errors(source):
@@ -199,7 +210,7 @@ def _keys(file: LocalFile) -> dict[str, str]:
     """Return the keys of the first objects, in order, with types as DuckDB calls them."""
     keys: dict[str, str] = {}
     for value in _first_objects(file):
-        keys = {name: _type(one) for name, one in value.items()} | keys
+        keys = {name: _type(one) for name, one in _with_fields(value).items()} | keys
     return keys
 
 
@@ -214,6 +225,21 @@ def _first_objects(file: LocalFile) -> Iterator[dict[str, Any]]:
             raise checks.refuse(file.source, [(number, TOO_DEEP)], 1) from None
         if isinstance(value, dict):
             yield value
+
+
+def _with_fields(given: dict[str, Any], levels: int = 8) -> dict[str, Any]:
+    """Return an object with the fields of the objects in it, to some levels, under their paths.
+
+    >>> _with_fields({"doc": {"id": "d1"}})
+    {'doc': {'id': 'd1'}, 'doc.id': 'd1'}
+    """
+    found = dict(given)
+    for name, one in given.items():
+        is_record = levels and isinstance(one, dict) and len(one) <= staging.WIDEST
+        inner = _with_fields(one, levels - 1) if is_record else {}
+        for path, value in inner.items():
+            found.setdefault(f"{name}.{path}", value)
+    return found
 
 
 def _type(value: object) -> str:

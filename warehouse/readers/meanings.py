@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from warehouse.errors import column_options, option
+from warehouse.errors import column_options, listing, option
 from warehouse.readers.kinds import Kind
 from warehouse.readers.lines import is_number
 
@@ -23,7 +23,7 @@ _WORDS: Mapping[str, str] = {
     "prob proba logit yhat cosine",
     "relevance": "relevance relevant rel grade label rating star judgment judgement gain click clicked "
     "liked",
-    "distance": "distance dist loss cost error perplexity",
+    "distance": "distance dist loss cost error perplexity nll",
     "rank": "rank ranking position pos place",
 }
 # A number with such a word in its name is something else, whatever the other words are.
@@ -32,6 +32,7 @@ _OTHER_WORDS = (
     "index key count num number price split fold age version length size page chunk offset start end"
 )
 _OTHER = frozenset(_OTHER_WORDS.split())
+_TRUTHS = frozenset(("true", "false", "yes", "no", "y", "n"))
 _IDS = ("query_id", "doc_id")
 # What may stand for a column of ours that is missing; a run without a score has ranks.
 _FOR: Mapping[str, tuple[str, ...]] = {"rank": ("score", "distance", "rank")}
@@ -48,6 +49,8 @@ def meanings(name: str) -> set[str]:
     words = (
         parts | {part.removesuffix("s") for part in parts} | {"".join(_PART.findall(name)).lower()}
     )
+    if words & {"not", "non", "negative"}:
+        return set()
     found = {ours for ours, known in _WORDS.items() if not words.isdisjoint(known.split())}
     return found & {*_IDS} if words & _OTHER else found
 
@@ -94,10 +97,16 @@ def advice(
         is_other = all(not is_value("relevance", name, sample(name)) for name in free)
         if is_other:
             return f"if each row is a relevant document, say so: {option('relevance', '1')}"
-    if len(free) < len(named) + len(unknown):
+    if len(free) >= len(named) + len(unknown):
+        return text
+    if len(free) == len(named):
         add = "it" if len(unknown) == 1 else "them"
         return f"no other column could be the {' and the '.join(unknown)}: add {add}"
-    return text
+    if unknown == ["doc_id", "relevance"] and kind == "qrels":
+        pairs = f"{column_options([*named, ('doc_id', 'NAME')])} {option('relevance', '1')}"
+        return f"if each row is a relevant document, say which column has it: {pairs}"
+    rest = listing(name for name in free if name not in dict(named).values())
+    return f"only {rest} could be the {' or the '.join(unknown)}: add what is missing"
 
 
 def is_value(meant: str, name: str, values: Iterable[object]) -> bool:
@@ -116,7 +125,7 @@ def _fits(meant: str, values: Iterable[object]) -> bool:
     given = [value for value in values if value is not None and value != ""]
     if meant in _IDS:
         return bool(given)
-    if meant == "relevance" and given and {str(one).lower() for one in given} <= {"true", "false"}:
+    if meant == "relevance" and given and {str(one).lower() for one in given} <= _TRUTHS:
         return True
     numbers = [str(value) for value in given if not isinstance(value, bool)]
     if not numbers or len(numbers) < len(given) or not all(map(is_number, numbers)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config import installation
-from warehouse.errors import InputError, UsageError, WarehouseError, first_line
+from warehouse.errors import InputError, UsageError, WarehouseError, counted, first_line
 from warehouse.readers import reshaped
 from warehouse.readers.formats import ObjectFormat, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind, Query
@@ -52,6 +52,8 @@ class TableObject(ObjectFormat):
         library, kind = _type_of(source)
         if library:
             return f"<{library} {kind}>"
+        dimensions = getattr(source, "ndim", None)
+        kind += "" if dimensions is None else f" of {counted(dimensions, 'dimension')}"
         raise UsageError(
             f"cannot read a {kind}: give a path, a dict of dicts, a pandas or polars data frame, "
             "an Arrow table or a DuckDB relation"

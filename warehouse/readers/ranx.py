@@ -6,16 +6,17 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from warehouse.errors import InputError, counted, first_line, is_utf8
+from warehouse.errors import InputError, counted, first_line, is_utf8, listing
 from warehouse.readers import checks, staging, tables
+from warehouse.readers.columns import is_header
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import (
     Confidence,
@@ -148,11 +149,21 @@ def read_dict(con: Connection, given: Mapping[Any, Any], source: str, kind: Kind
     columns = {"query_id": ("query_id", "text"), "doc_id": ("doc_id", "text"), "value": value}
     with relation_of(con, table) as relation:
         tables.fill(con, kind, relation, columns)
+    _refuse_columns(source, [*islice(given, 100)])
     # the keys of a dict are unique, and all that is in a table can be read
     checks.check_staged(
         con, kind, source, words=checks.in_words_by_key, unread=None, unique=True, columns={}
     )
     return Reading()
+
+
+def _refuse_columns(source: str, queries: Sequence[object]) -> None:
+    """Refuse a table that is written column by column: its columns are no queries."""
+    if is_header([str(query) for query in queries]):
+        raise InputError(
+            f"{source}: is a table by columns ({listing(map(str, queries))}): give its rows, as "
+            "to_dict(orient='records') of pandas does, and to_json(orient='records', lines=True)"
+        )
 
 
 def _arrow_table(given: Mapping[Any, Any], kind: Kind) -> Any:
@@ -289,6 +300,7 @@ def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[
     staging.drop(con, "staged_query")
     try:
         staging.run(con, "ingest/nested_queries", bound, content=content)
+        _refuse_columns(source, staging.first_values(con, "staged_query", "query_id"))
         if twice := staging.run(con, "checks/query_twice", limit=LIMIT):
             problems = [(None, f"query {query!r} is there twice") for query, _ in twice]
             raise checks.refuse(source, problems, int(twice[0][1]))

@@ -90,7 +90,7 @@ def is_records(source: object) -> bool:
     if isinstance(first, list):
         return bool(first) and isinstance(first[0], Mapping)
     if isinstance(first, Mapping):
-        return bool(first) and not any(isinstance(one, Mapping) for one in first.values())
+        return not all(isinstance(one, Mapping) for one in first.values())
     return hasattr(first, "_fields") or _is_instance(first)
 
 

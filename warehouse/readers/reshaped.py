@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from warehouse.errors import InputError, listing
+from warehouse.errors import InputError, listing, option
 from warehouse.readers import checks, row_rules, staging, tables
 from warehouse.readers.columns import candidates, choose
 from warehouse.readers.formats import Reading, Table
@@ -48,11 +48,11 @@ def read_relation(
 ) -> Reading:
     """Fill `staged` from the SQL of a relation, as `tables.read`, whether or not it has lists."""
     with tables.table_errors(source):
-        types = staging.types_of(con, relation)
+        wider, types = staging.with_fields(con, relation)
     if has_lists(kind, types, mapping):
         types = tables.fill_table(con, source, relation)
         return read(con, Table(source, "", None, types), kind, mapping)
-    return tables.read(con, source, kind, relation, mapping, names)
+    return tables.read(con, source, kind, wider, mapping, names)
 
 
 def read(
@@ -70,21 +70,22 @@ def read(
     try:
         with tables.table_errors(source):
             row_rules.keep(con, source, where, table.columns, typed=table.typed)
-            relation, types = "staged_kept", staging.types_of(con, "staged_kept")
-            kept, made = types, {"source_row"}
+            relation, types = staging.with_fields(con, "staged_kept")
+            lists, kept, made = relation, types, {"source_row"}
             has_places = has_lists(kind, types, mapping)
             if has_places:
-                warnings = _unnest(con, table, kind, types, mapping)
-                relation, types = "staged_unnested", staging.types_of(con, "staged_unnested")
-                made |= {"place"} - kept.keys()
+                warnings = _unnest(con, table, kind, lists, types, mapping)
+                relation, types = staging.with_fields(con, "staged_unnested")
+                made |= {"place"} - kept.keys() - {*mapping.values()}
             found, ranking = choose(
                 source, kind, [name for name in types if name not in made], mapping,
                 has_places=has_places,
                 sample=lambda name: staging.first_values(con, relation, ident(name)),
             )  # fmt: skip
             value = found.get("value", found["doc_id"] if has_places else None)
-            if has_places and "value" not in found and kind != "training":
-                _refuse_unread(con, source, kind, found, kept, types)
+            is_open = kind != "training" and not row_rules.all_alike()
+            if has_places and "value" not in found and is_open:
+                _refuse_unread(con, source, kind, found, (lists, kept), (relation, types))
             if has_places and "value" not in found and kind == "run":
                 found["value"] = "place"
             if where and "tag" in found and row_rules.chooses(con, where, found["tag"]):
@@ -109,17 +110,23 @@ def read(
 
 
 def _unnest(
-    con: Connection, table: Table, kind: Kind, types: Mapping[str, str], mapping: ColumnNames
+    con: Connection,
+    table: Table,
+    kind: Kind,
+    relation: str,
+    types: Mapping[str, str],
+    mapping: ColumnNames,
 ) -> tuple[str, ...]:
-    """Make `staged_unnested` of the lists in `staged_kept`; return warnings."""
+    """Make `staged_unnested` of the lists in a relation; return warnings."""
     record = _named(kind, "doc_id", types, mapping)
     if record is None or not _RECORDS.fullmatch(types[record]):
         record = None if record else _records(types)
     lists: list[str]
     if record is None:
         found, _ = choose(
-            table.source, kind, list(types), mapping, has_places=True,
-            sample=lambda name: staging.first_values(con, "staged_kept", ident(name)),
+            table.source, kind, [name for name in types if name != "source_row"], mapping,
+            has_places=True,
+            sample=lambda name: staging.first_values(con, relation, ident(name)),
         )  # fmt: skip
         lists = [name for name in found.values() if _LIST.fullmatch(types[name])]
         value = found.get("value", lists[0])
@@ -133,14 +140,16 @@ def _unnest(
     query = _named(kind, "query_id", types, mapping)
     empty = 0
     if query is not None:
-        found_wrong = staging.run(con, "checks/lists_differ", query=query, lists=lists)
+        found_wrong = staging.run(
+            con, "checks/lists_differ", relation=relation, query=query, lists=lists
+        )
         if found_wrong:
             problems = [checks.Problem(row, None, None, why, None) for row, why in found_wrong]
             raise table.refuse(problems[:LIMIT], len(problems))
-        empty = _take_empty(con, query, lists[0], kind)
+        empty = _take_empty(con, relation, query, lists[0], kind)
     staging.run(
         con, "ingest/unnested",
-        lists=lists, record=record,
+        relation=relation, lists=lists, record=record,
         single=[name for name, type in types.items() if not tables.is_nested(type)],
     )  # fmt: skip
     if not empty:
@@ -158,39 +167,44 @@ def _refuse_unread(
     source: str,
     kind: Kind,
     found: Mapping[str, str],
-    kept: Mapping[str, str],
-    types: Mapping[str, str],
+    before: tuple[str, Mapping[str, str]],
+    after: tuple[str, Mapping[str, str]],
 ) -> None:
-    """Refuse numbers of the documents in a list that nothing reads: they may order or grade these.
+    """Refuse values of the documents in a list that nothing reads: they may order or grade these.
 
-    They are another list of the table `kept`, or a field of records, which has a column in `types`.
+    They are another list in the relation `before`, or a field of records, a column of that `after` the
+    lists became rows; each is SQL with its types.
     """
+    (lists, kept), (relation, types) = before, after
     documents, ours = found["doc_id"], "score" if kind == "run" else "relevance"
     samples = {
-        name: staging.first_values(con, "staged_unnested", ident(name))
+        name: staging.first_values(con, relation, ident(name))
         for name in types
         if name not in kept and name != "place"
     }
     for name, type in kept.items():
         if _LIST.fullmatch(type) and name not in types and documents in kept:
             lengths = f"coalesce(len({ident(name)}), 0) = coalesce(len({ident(documents)}), 0)"
-            if staging.first_values(con, "staged_kept", f"bool_and({lengths})") == [True]:
-                samples[name] = staging.first_values(con, "staged_kept", f"unnest({ident(name)})")
+            if staging.first_values(con, lists, f"bool_and({lengths})") == [True]:
+                samples[name] = staging.first_values(con, lists, f"unnest({ident(name)})")
+    is_run = kind == "run"
+    only = option("column", ("rank", "place")) if is_run else option("relevance", "1")
+    only = f"if only the list counts: {only}"
+    unread = [name for name in samples if is_value("relevance", name, samples[name])]
+    if unread:
+        numbers = [name for name in unread if is_value(ours, name, samples[name])]
+        how = advice(kind, ["rank" if is_run else ours], numbers, found, lambda name: samples[name])
+        raise InputError(
+            f"{source}: the documents of a list have values that nothing reads ({listing(unread)}): "
+            f"{f'{how}; ' if numbers else ''}{only}"
+        )
     for name, values in samples.items():
         within = next((path for value in values if (path := _number_in(value, ours, name))), None)
-        if within is not None and not is_value(ours, name, values):
+        if within is not None:
             raise InputError(
                 f"{source}: the documents of a list have numbers that nothing reads ({within}): "
-                "write one number for each document beside the ids"
+                f"write one number for each document beside the ids; {only}"
             )
-    free = [name for name in samples if is_value(ours, name, samples[name])]
-    if free:
-        missing = "rank" if kind == "run" else ours
-        raise InputError(
-            f"{source}: the documents of a list have numbers that nothing reads ({listing(free)}): "
-            f"{advice(kind, [missing], free, found, lambda name: samples[name])}; if only the list "
-            "counts, leave them out"
-        )
 
 
 def _number_in(value: object, ours: str, name: str) -> str | None:
@@ -211,11 +225,11 @@ def _number_in(value: object, ours: str, name: str) -> str | None:
     return name if is_number and ours in meanings(name) else None
 
 
-def _take_empty(con: Connection, query: str, documents: str, kind: Kind) -> int:
+def _take_empty(con: Connection, relation: str, query: str, documents: str, kind: Kind) -> int:
     """Count the empty lists; the queries of those that count go into `staged_empty`."""
     con.execute("create temp table if not exists staged_empty (query_id varchar)")
     is_empty = f"coalesce(len({ident(documents)}), 0) = 0"
-    chosen = f"select cast({ident(query)} as varchar) as query_id from staged_kept where {is_empty}"
+    chosen = f"select cast({ident(query)} as varchar) as query_id from {relation} where {is_empty}"
     if kind in ("run", "training"):
         con.execute(f"insert into staged_empty {chosen}").fetchall()
     return int(con.execute(f"select count(*) from ({chosen})").fetchall()[0][0])
@@ -224,8 +238,8 @@ def _take_empty(con: Connection, query: str, documents: str, kind: Kind) -> int:
 def _named(kind: Kind, ours: str, types: Mapping[str, str], mapping: ColumnNames) -> str | None:
     """Return the column that is ours, by the mapping or a name, or None; the first of several."""
     theirs = mapping.get(ours, ours)
-    if theirs in types:
-        return theirs
+    if theirs in types or ours in mapping:
+        return theirs if theirs in types else None
     return next(iter(candidates(kind, ours, list(types), mapping.values())), None)
 
 

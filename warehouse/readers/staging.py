@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+# The most fields of a record that are columns.
+WIDEST = 100
+
 
 def render(template: str, **values: Any) -> str:
     """Render a template; its engine is imported on demand, as the command line's help needs none."""
@@ -69,6 +72,32 @@ def types_of(con: Connection, relation: str = "staged") -> dict[str, str]:
     """Return the columns of a relation with their types."""
     described = con.execute(f"describe select * from {relation}").fetchall()
     return {str(row[0]): str(row[1]) for row in described}
+
+
+def with_fields(con: Connection, relation: str) -> tuple[str, dict[str, str]]:
+    """Return the SQL of a relation in which fields of records are columns too, and its types by name.
+
+    Such a column is named by its path, as `metadata.score`. Records with very many fields have data as
+    their keys, and are left as they are.
+    """
+    from warehouse.sql_text.quoting import ident
+
+    types, fields = types_of(con, relation), {}
+    names = {name.lower() for name in types}
+    given = con.sql(f"select * from {relation}")
+    open_: list[tuple[tuple[str, ...], Any]] = [
+        ((name,), kind) for name, kind in zip(given.columns, given.types, strict=True)
+    ]
+    for path, kind in open_:
+        if len(path) > 1 and (name := ".".join(path)).lower() not in names:
+            fields[name] = ".".join(map(ident, path))
+            types[name] = str(kind)
+        if kind.id == "struct" and len(kind.children) <= WIDEST:
+            open_ += [((*path, name), child) for name, child in kind.children]
+    if not fields:
+        return relation, types
+    columns = ", ".join(f"{sql} as {ident(name)}" for name, sql in fields.items())
+    return f"(select *, {columns} from {relation})", types
 
 
 @contextlib.contextmanager

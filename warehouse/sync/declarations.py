@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -310,6 +311,14 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
             if name not in groups:
                 with _at(*here, *key.split(".", 1)):
                     raise UsageError(_nowhere(name, groups, some))
+    named = {name for text in (*said.values(), *tags.values()) for name in places(text or "")}
+    for name in some - named - {*ABOUT}:  # a tag, or one of ours with a wrong letter
+        if near := get_close_matches(name, ABOUT, n=1, cutoff=0.75):
+            with _at(*here, "files"):
+                raise UsageError(
+                    f"{{{name}}}: did you mean {{{near[0]}}}? For a tag of this name, write tags.{name} "
+                    f'= "{{{name}}}"'
+                )
     said = {key: text or (f"{{{key}}}" if key in some else None) for key, text in said.items()}
     time = said["time"] or TIMES[0]
     with _at(*here):

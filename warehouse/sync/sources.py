@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from warehouse.errors import InputError, UsageError, WarehouseError, nearest
-from warehouse.readers.files import check_name, default_name
+from warehouse.errors import InputError, UsageError, WarehouseError
+from warehouse.readers.files import check_name, default_name, nearest_path
 from warehouse.sync import run_description
 from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
 from warehouse.sync.patterns import Pattern, places, runs_beside
@@ -136,7 +136,9 @@ def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[
                 )
         base = folder / pattern.folder
         if not closed and not base.is_dir():
-            found.absent.append((pattern, f"{spec.where}: no folder {base}{_near(base)}"))
+            found.absent.append(
+                (pattern, f"{spec.where}: no folder {base}{nearest_path(base, is_folder=True)}")
+            )
         for path, groups in pattern.files(folder):
             if path not in seen:
                 seen.add(path)
@@ -145,15 +147,8 @@ def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[
 
 def _unreadable(path: Path, error: OSError) -> tuple[Path, WarehouseError]:
     if isinstance(error, FileNotFoundError):
-        return path, InputError(f"{path}: no such file{_near(path)}")
+        return path, InputError(f"{path}: no such file{nearest_path(path)}")
     return path, InputError(f"{path}: cannot be read: {error.strerror}")
-
-
-def _near(path: Path) -> str:
-    try:
-        return nearest(path.name, (entry.name for entry in path.parent.iterdir()))
-    except OSError:
-        return ""
 
 
 def _run(spec: Runs, path: Path, groups: Mapping[str, str]) -> Source:

@@ -138,6 +138,9 @@ def folder(
         if isinstance(done, WarehouseError):
             failed.append(done)
             say(f"warehouse: {done}")
+            if " --" in str(done):
+                alone = command(shlex.join(["ingest", "run", str(file)]), dataset or "D")
+                say(f"options go with: {alone}")
         elif isinstance(done, Loaded):
             say_loaded(done)
         else:
@@ -153,7 +156,8 @@ def folder(
         with Progress("evaluating", "metric") as step:
             done = wh.evaluate(into, metrics=metric or (), on_metric=step)
         narrate(done)
-        say(f"see: {command('leaderboard', into)}")
+        if done.computed or done.up_to_date:
+            say(f"see: {command('leaderboard', into)}")
     if failed:
         raise typer.Exit(max(error.exit_code for error in failed))
 
