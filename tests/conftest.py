@@ -74,6 +74,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in which a test was skipped for an unexpected reason."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [] if reporter is None else reporter.stats.get("skipped", [])
+    for reason in quick.unexpected(str(report.longrepr[2]) for report in skipped):
+        reporter.write_line(f"skipped unexpectedly: {reason}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget the metrics that a test registers."""
