@@ -143,6 +143,7 @@ MOVIELENS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("left_out", "qrels", "training"),
     [

@@ -254,29 +254,3 @@ def test_a_kill_among_many_predictions(
     assert not was_alive  # it ended in the middle
     assert bits(found.relation) == bits(plain.relation)
     assert bits(found.board()) == bits(plain.board())
-
-
-@pytest.mark.long
-@needs_cases
-@pytest.mark.parametrize("by", ["run", "query"])
-def test_a_worker_is_killed(tmp_path: Path, by: Literal["run", "query"]) -> None:
-    """With its executor, in the middle of the work."""
-    qrels, runs = first_files("dl19_passage")
-    copies = [tmp_path / f"copy{n}{run.name}" for n in range(10) for run in runs]
-    for n, copy in enumerate(copies):
-        copy.symlink_to(runs[n % len(runs)])
-    metrics = computable("default", pooled=False)
-    plain = Warehouse.score(qrels, copies, metrics)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with cluster(folder) as started:
-        session = started.session()
-        try:
-            killer = threading.Timer(10, started.kill_worker, ["worker1"])
-            killer.start()
-            found = Warehouse.score(qrels, copies, metrics, engine=session, by=by)
-            killer.join()
-        finally:
-            session.stop()
-        assert started.processes["worker1"].poll() is not None
-    assert bits(found.relation) == bits(plain.relation)
