@@ -227,8 +227,7 @@ def parsed(version: str, name: str) -> Golden:
 TWICE = f"{EDGES}/dup_docs_in_run"
 
 
-# What the quick run looks at of each peer.
-QUICK = (f"{EDGES}/plain", f"{EDGES}/ties_blocks", f"{EDGES}/negative_judgements")
+QUICK = f"{EDGES}/ties_blocks"
 # Of these CI looks at one run.
 LARGER = ("bibtex", "mptp2078", "robust03")
 
@@ -239,10 +238,7 @@ def looked_at_with(data: Case, run: str) -> dict[str, Path]:
 
 
 def peer_keys(tool: str) -> list[object]:
-    """Return a parameter set for every run that a peer scored; of the larger cases, CI takes one.
-
-    The two peers take turns on the edge cases and on the kinds of judgments of MovieLens.
-    """
+    """Return a parameter set for every run that a peer scored: CI takes one of every third case."""
     made = []
     for number, data in enumerate(cases()):
         if data.name == TWICE:
@@ -253,10 +249,9 @@ def peer_keys(tool: str) -> list[object]:
             if row["tool"] == tool and row["qrels"] == data.qrels_name
         }
         for place, (run, opts) in enumerate(found):
-            marks = [] if data.name in QUICK else [pytest.mark.slow]
-            others_turn = data.name.startswith((EDGES, "ml_")) and number % 2 == (tool == "ranx")
-            if (place and data.name in LARGER) or (others_turn and data.name not in QUICK):
-                marks = [pytest.mark.long]
+            is_slow = not place and (number + (tool == "ranx")) % 3 == 0
+            marks = [pytest.mark.slow if is_slow else pytest.mark.long]
+            marks = [] if data.name == QUICK else marks
             label = "-".join([data.name, run, opts])
             made.append(pytest.param(data, run, opts, id=label, marks=marks))
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
@@ -72,6 +73,14 @@ def pytest_collection_finish() -> None:
     """Let no search for garbage look through the modules and the tests again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Name the reasons for which tests were skipped, but for those that are expected."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [] if reporter is None else reporter.stats.get("skipped", [])
+    for reason in quick.unexpected(str(report.longrepr[2]) for report in skipped):
+        reporter.write_line(f"skipped unexpectedly: {reason}", red=True)
 
 
 @pytest.fixture
@@ -156,9 +165,15 @@ def wh(tmp_path: Path) -> Warehouse:
 
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a connection to an empty database in memory, as the program opens one."""
-    with database.memory() as connection:
+    """Return a connection of its own to the database in memory that the program shares.
+
+    Starting one takes longer than most of these tests.
+    """
+    with database.scratch(database.Resources()) as connection:
         yield connection
+        made = connection.execute("select table_name from duckdb_tables() where not temporary")
+        for (name,) in made.fetchall():
+            connection.execute(f'drop table memory.main."{name}"')
 
 
 @pytest.fixture
@@ -327,14 +342,41 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(folder)
 
 
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Return a function that fills a folder once for all processes of a run, and copies it.
+
+    The first that asks for a name makes it, others wait.
+    """
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def copy(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, made = base / f"once-{name}", base / f"once-{name}.made"
+        with (base / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                made.touch()
+        return shutil.copytree(folder, tmp_path_factory.mktemp(name), dirs_exist_ok=True)
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def demo_file(once: Once) -> Path:
     """Return the database of `warehouse demo`, made once; tests that write use a copy."""
 
-    path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
-    result = invoked("demo", "--db", str(path))
-    assert result.exit_code == 0, result.output
-    return path
+    def fill(folder: Path) -> None:
+        result = invoked("demo", "--db", str(folder / "demo.duckdb"))
+        assert result.exit_code == 0, result.output
+
+    return once("demo", fill) / "demo.duckdb"
 
 
 @pytest.fixture

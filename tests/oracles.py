@@ -3,8 +3,7 @@
 A twin is a function named after its metric, case and underscores aside; that is how it is found. It
 takes `docs` (the ids, best first), `grades` (by id) and the parameters as keywords. An undefined
 value is None: the header or the protocol says what it counts as. `ranking` is the twin of a
-protocol's order. Twins that depend on equal scores, on all queries together or on their number are
-in `oracles_sklearn`.
+protocol's order.
 """
 
 from __future__ import annotations

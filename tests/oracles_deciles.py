@@ -172,11 +172,6 @@ def positive_coverage_at_k(
     }
 
 
-def overall_positive_coverage(instances: Instances, k: int) -> float:
-    right = {label for predicted, actual in instances for label in predicted[:k] if label in actual}
-    return len(right) / len({label for _, actual in instances for label in actual})
-
-
 # --------------------------------------------------------------------------- the case bibtex
 
 

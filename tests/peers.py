@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
 import pytest
-from shared_cases import CASES, opened
 
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
@@ -81,27 +80,6 @@ def random_collection(
     return qrels, run
 
 
-def nothing_in_common(seed: int) -> tuple[Qrels, Run]:
-    """Return judgments and a run that share only the query `anchor`."""
-    qrels, run = random_collection(seed)
-    return qrels, {q if q == "anchor" else f"other {q}": found for q, found in run.items()}
-
-
-def read_case(folder: str, run: str, *, qrels: str = "qrels.txt") -> tuple[Qrels, Run]:
-    """Return judgments and a run of a shared case; of a repeated document, the last line counts."""
-    judged: Qrels = {}
-    found: Run = {}
-    with opened(CASES / folder / qrels) as lines:
-        for line in lines:
-            query, _, doc, grade = line.split()
-            judged.setdefault(query, {})[doc] = int(grade)
-    with opened(CASES / folder / "runs" / f"{run}.run") as lines:
-        for line in lines:
-            query, _, doc, _, score, *_ = line.split()
-            found.setdefault(query, {})[doc] = float(score)
-    return judged, found
-
-
 def ours(
     qrels: object,
     run: object,
@@ -155,8 +133,3 @@ def without(values: Values, queries: Iterable[str]) -> Values:
     """Remove some queries, and the values over all queries."""
     left_out = {*queries, ALL}
     return {m: {q: v for q, v in found.items() if q not in left_out} for m, found in values.items()}
-
-
-def tied(run: Mapping[str, Mapping[str, float]]) -> set[str]:
-    """Return the queries with equal scores."""
-    return {query for query, found in run.items() if len(set(found.values())) < len(found)}

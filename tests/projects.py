@@ -143,6 +143,9 @@ def stored(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
     `Warehouse.query` starts a closed database for each, which takes several times as long.
     """
     with database.read(wh.path) as con:
+        # the views of the file last, which the program's own questions do not find
+        ((path,),) = con.execute("select current_setting('search_path')").fetchall()
+        con.execute(f"set search_path = '{path},warehouse.main'")
         return con.execute(sql, params).fetchall()
 
 

@@ -1,9 +1,13 @@
-"""What a run of the tests leaves out: examples of properties, parameters, files without a test of it."""
+"""What a run of the tests leaves out: examples of properties, parameters, files without a test of it.
+
+A run with EXPECTED_SKIPS, the name of a file of patterns, fails if a test is skipped for another reason.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +49,19 @@ def has_no_test(path: Path, config: pytest.Config) -> bool:
     """Whether a file is known to have no test of the run."""
     if not path.name.startswith("test_"):
         return False
-    if path.name.startswith("test_peers_") and is_quick(config):
-        return True
-    return is_core(config) and "mark.core" not in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    if is_quick(config):
+        return re.search(r"^pytestmark = \[?pytest\.mark\.slow\b", text, re.MULTILINE) is not None
+    return is_core(config) and "mark.core" not in text
+
+
+def unexpected(reasons: Iterable[str]) -> list[str]:
+    """Return the reasons for skips that no line of the file EXPECTED_SKIPS matches."""
+    known = os.environ.get("EXPECTED_SKIPS")
+    if known is None:
+        return []
+    patterns = Path(known).read_text(encoding="utf-8").splitlines()
+    return sorted({one for one in reasons if not any(re.search(p, one) for p in patterns)})
 
 
 def has_memory() -> bool:

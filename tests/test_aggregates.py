@@ -14,11 +14,9 @@ import oracles
 import pytest
 from hypothesis import given
 from refusals import expect_refusal
-from shared_cases import case, needs_cases
 from test_metric_properties import FEW, SEEDS, Qrels, Run, collection
 
 from warehouse.errors import UsageError
-from warehouse.evaluate import engine
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import AGGREGATES, POOLED, WEIGHTED
@@ -125,18 +123,6 @@ def test_twins(data: tuple[Qrels, list[Run]]) -> None:
     for found in scored_runs(qrels, runs, ASKED):
         check(qrels, found)
         check_bounds(found)
-
-
-@needs_cases
-def test_twins_on_real_data() -> None:
-    data = case("dl19_passage")
-    qrels: dict[str, dict[str, int]] = {}
-    for line in data.qrels.read_text().splitlines():
-        query, _, doc, grade = line.split()
-        qrels.setdefault(query, {})[doc] = int(grade)
-    runs = [data.runs[name] for name in ("bm25", "rr_gpt35_bm25")]
-    for found in scored_runs(data.qrels, runs, ASKED):
-        check(qrels, found)
 
 
 def check_bounds(found: dict[str, dict[str, float | None]]) -> None:
@@ -353,18 +339,6 @@ def test_the_same_bits_stored_and_scored(wh: Warehouse) -> None:
     }
 
 
-def test_alike_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    real = engine._rows
-    monkeypatch.setattr(
-        engine,
-        "_rows",
-        lambda con, work, alike, table: seen.append(len(alike)) or real(con, work, alike, table),
-    )
-    scored(QRELS, RUN, ["AP", "AP(aggregate=median)", "GMAP", "AP(aggregate=pooled)", "RR", "RR@3"])
-    assert seen == [3, 1, 1, 1]
-
-
 def test_what_a_query_weighs_is_in_the_fingerprint() -> None:
     work = plan(parse("AP", "AP(aggregate=median)", "AP(aggregate=weighted, weight=relevant)",
                       "AP(aggregate=weighted, weight=n)"), protocols.get("default"))  # fmt: skip
@@ -401,33 +375,9 @@ def test_a_board_names_each_way_that_values_of_a_metric_were_put_together(wh: Wa
     assert wh.leaderboard("tiny", metrics="RR").over_queries == "mean over queries; RR: sum"
 
 
-def test_a_deviation_has_no_better_direction() -> None:
-    higher, lower, neither = parse("AP", "E", "E(aggregate=stddev)")
-    assert [m.direction for m in (higher, lower, neither)] == ["higher", "lower", "none"]
-    assert [m.arrow for m in (higher, lower, neither)] == ["↑", "↓", ""]
-
-
 def test_only_sums_of_counts_are_counts() -> None:
     names = ["NumRet", "NumRet(aggregate=mean)", "AP(aggregate=sum)", "NumRel", "AP"]
     assert [m.is_count for m in parse(*names)] == [True, False, False, True, False]
-
-
-@pytest.mark.slow
-def test_several_datasets(wh: Warehouse) -> None:
-    for name in ("A", "B"):
-        wh.ingest_qrels(name, QRELS)
-        wh.ingest_run(name, RUN, name="one")
-    wh.evaluate(metrics="RR(aggregate=median)")
-    board = wh.leaderboard(["A", "B"])
-    assert board.relation.fetchall()[0][3] == 0.5
-    assert board.over_queries == "median over queries"
-
-
-def test_which_templates_pool() -> None:
-    pools = {
-        name: parse(name)[0].definition.pools for name in ("P@3", "Coverage@3", "nDCG", "GMAP")
-    }
-    assert pools == {"P@3": "asked", "Coverage@3": "always", "nDCG": "never", "GMAP": "asked"}
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from projects import BEST, Folder, command
 from quick import examples
 from refusals import expect_refusal
-from shared_cases import CASES, needs_cases
 
 from warehouse.analyze.agreement import MEASURES
 from warehouse.errors import UsageError
@@ -79,49 +77,6 @@ def orders(*values: dict[str, float | None], directions: str = "", **asked: Any)
 
 
 # --------------------------------------------------------------------------- by hand
-
-
-def test_lists_by_hand(wh: Warehouse) -> None:
-    """abcd against badx, p = 1/2.
-
-    Of both: a, b, d, in the orders a b d and b a d. One of three pairs is swapped: tau = (2 - 1)/3.
-    Down the first: above b stands a, which is wrong; above d stand a and b, both right: tau-AP =
-    2 * (0 + 1)/2 - 1 = 0; the other way round the same.
-    Overlaps to depth 1 to 4: 0, 2, 2, 3. With p = 1/2, (1 - p)/p = 1, so the lists show
-    0 + 2/2 * 1/4 + 2/3 * 1/8 + 3/4 * 1/16 = 73/192. Extrapolated: 3/4 * 1/16 more, which is 82/192.
-    At least: what is below weighs 3 * (ln 2 - 1/2 - 1/8 - 1/24 - 1/64).
-    Beyond the lists depth 5 may have 3 + 2 = 5 of 5 in common, and so on; so at most 73/192 + 1/16.
-    """
-    row = compare(wh, run_of(q="abcd"), run_of(q="badx"), p=0.5)["q"]
-    assert row["tau_b"] == pytest.approx(1 / 3)
-    assert (row["tau_ap"], row["tau_ap_b"]) == (0.0, 0.0)
-    assert row["rbo_ext"] == pytest.approx(82 / 192)
-    low = 73 / 192 + 3 * (math.log(2) - 1 / 2 - 1 / 8 - 1 / 24 - 1 / 64)
-    assert row["rbo_min"] == pytest.approx(low)
-    assert row["rbo_min"] + row["rbo_residual"] == pytest.approx(73 / 192 + 1 / 16)
-    assert (row["common"], row["run_length"], row["other_length"]) == (3, 4, 4)
-
-
-def test_tau_ap_looks_at_the_top_and_at_one_list_first(wh: Warehouse) -> None:
-    """abcd against dabc: down abcd all above b and c is right, of the three above d none: 2 * 2/3 - 1.
-
-    Down dabc: above a stands d, wrong: 0; above b d and a: 1/2; above c 2/3: 2/3 * (7/6) - 1 = -2/9.
-    """
-    row = compare(wh, run_of(q="abcd"), run_of(q="dabc"))["q"]
-    assert row["tau_ap"] == pytest.approx(1 / 3)
-    assert row["tau_ap_b"] == pytest.approx((1 / 3 - 2 / 9) / 2)
-    assert row["tau_b"] == 0.0
-
-
-def test_a_swap_at_the_top_costs_tau_ap_more_and_one_at_the_bottom_less(wh: Warehouse) -> None:
-    """Of abcd one pair of six is swapped: tau is 4/6. bacd: 2/3 * (0 + 1 + 1) - 1 = 1/3.
-
-    abdc: above b and d all is right, above c two of three: 2/3 * (1 + 1 + 2/3) - 1 = 7/9.
-    """
-    row = compare(wh, run_of(top="bacd", end="abdc"), run_of(top="abcd", end="abcd"))
-    assert [row[q]["tau_b"] for q in ("top", "end")] == [pytest.approx(2 / 3)] * 2
-    assert row["top"]["tau_ap"] == pytest.approx(1 / 3)
-    assert row["end"]["tau_ap"] == pytest.approx(7 / 9)
 
 
 def test_over_the_union_a_document_that_a_list_lacks_is_below_its_end(wh: Warehouse) -> None:
@@ -225,31 +180,6 @@ def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> N
 
 
 @pytest.mark.slow
-@needs_cases
-def test_real_runs_of_a_thousand_documents(tmp_path: Path) -> None:
-    """SciPy's tau and the package rbo's extrapolated overlap, with lists of thousands of ties."""
-    wh = Warehouse(tmp_path / "cases.duckdb")
-    for pair in GOLDEN["pairs"][2:]:
-        runs = pair["runs"][:2]
-        for run in runs:
-            wh.ingest_run(pair["case"], str(CASES / pair["case"] / "runs" / f"{run}.run.gz"))
-        asked = {over: by_query(wh.agree(pair["case"], runs, over=over).queries)
-                 for over in ("intersection", "union")}  # fmt: skip
-        cut = {
-            f"rbo_ext p={p} depth={depth}": by_query(
-                wh.agree(pair["case"], runs, p=p, depth=depth).queries
-            )
-            for depth in (10, 100)
-            for p in (0.9, 0.98)
-        }
-        for query, golden in pair["queries"].items():
-            for over, found in asked.items():
-                assert found[query]["tau_b"] == pytest.approx(golden[over], **CLOSE)
-            for key, found in cut.items():
-                assert found[query]["rbo_ext"] == pytest.approx(golden[key], **CLOSE)
-
-
-@pytest.mark.slow
 @pytest.mark.core
 def test_random_lists_are_as_the_papers_say(wh: Warehouse) -> None:
     """Lists of all lengths, ends and overlaps, and orders of runs with ties, one collection each."""
@@ -300,28 +230,6 @@ def test_orders_of_runs_are_as_the_papers_say(values: list[tuple[int, int]], p: 
     assert turned["tau_b"] == close(None if expected is None else -expected)
 
 
-@given(st.permutations("abcdefgh"), st.sampled_from([0.3, 0.9, 0.99]))
-@examples(3)
-def test_identities(order: list[str], p: float) -> None:
-    """A list and itself agree; a reversed list has the opposite tau-b; all lies within its bounds."""
-    word = "".join(order)
-    lists = {"a": "abcdefgh", "b": "abcdefgh", "c": word, "d": word[::-1]}
-    with tempfile.TemporaryDirectory() as folder:
-        wh = Warehouse(Path(folder) / "w.duckdb")
-        for name, docs in lists.items():
-            wh.ingest_run("tiny", run_of(q=docs), name=name)
-        found = wh.agree("tiny", p=p).queries.fetchall()
-    rows = {(row[0], row[1]): dict(zip(MEASURES, row[3:], strict=False)) for row in found}
-    assert rows["a", "b"]["rbo_ext"] == pytest.approx(1, **CLOSE)
-    assert (rows["a", "b"]["tau_b"], rows["a", "b"]["tau_ap_b"]) == (1.0, 1.0)
-    assert rows["c", "d"]["tau_b"] == rows["c", "d"]["tau_ap"] == -1.0
-    assert rows["a", "c"]["tau_b"] == pytest.approx(-rows["a", "d"]["tau_b"], **CLOSE)
-    for row in rows.values():
-        assert -1 <= row["tau_ap"] <= 1
-        assert row["rbo_min"] - 1e-12 <= row["rbo_ext"]
-        assert row["rbo_ext"] <= row["rbo_min"] + row["rbo_residual"] + 1e-12
-
-
 # --------------------------------------------------------------------------- what is compared
 
 
@@ -362,16 +270,6 @@ def test_the_order_is_the_protocols(wh: Warehouse) -> None:
     assert wh.agree("tiny", depth=1).relation.project(tau).fetchall() == [(None, 0.0)]
 
 
-@pytest.mark.long
-def test_batches_change_nothing(demo: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = ["bm25", "tasb", "ada2"]
-    whole = demo.agree("dl19", runs).queries.fetchall()
-    monkeypatch.setattr("warehouse.analyze.agreement._BATCH", 1)
-    assert demo.agree("dl19", runs).queries.fetchall() == whole
-    one_thread = Warehouse(demo.path, threads=1)
-    assert one_thread.agree("dl19", runs).queries.fetchall() == whole
-
-
 @pytest.mark.slow
 def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> None:
     rows = demo.query("from qrels").fetchall()
@@ -398,6 +296,7 @@ def test_datasets_are_compared_by_the_runs_that_both_have(demo: Warehouse) -> No
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

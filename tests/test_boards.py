@@ -64,6 +64,7 @@ def run(*arguments: str) -> tuple[str, str]:
 # --------------------------------------------------------------------------- several datasets
 
 
+@pytest.mark.sample(5, 2)
 @pytest.mark.parametrize(
     ("weights", "expected"),
     [
@@ -161,43 +162,6 @@ def test_ranks_on_a_board_of_several_datasets(projects: Warehouse) -> None:
     assert "the diagram is of --ranks over several datasets" in str(refused.exception)
     with expect_refusal("ci and ties: need one dataset"):
         projects.leaderboard(["B", "C"], metrics="AP", ties=True)
-
-
-@pytest.mark.slow
-def test_ardoco_does_not_divide_its_mean_auc_by_the_weights(wh: Warehouse) -> None:
-    """The rank metrics calculator adds up weight · AUC and leaves it at that; a mean divides.
-
-    Project A, relevant a b c, list a z b: one of the two pairs is in order, AUC 1/2, weight 3.
-    Project B, relevant x, list x z: AUC 1, weight 1. Theirs is 3 · 1/2 + 1 · 1 = 2.5, which is no
-    area; its AP and lag are divided. Here it is 2.5 / 4 = 0.625.
-    """
-    wh.ingest_qrels("A", {"q": {"a": 1, "b": 1, "c": 1}})
-    wh.ingest_run("A", {"q": {"a": 3.0, "z": 2.0, "b": 1.0}}, name="traces")
-    wh.ingest_qrels("B", {"q": {"x": 1}})
-    wh.ingest_run("B", {"q": {"x": 2.0, "z": 1.0}}, name="traces")
-    wh.evaluate(metrics="AUC")
-    board = wh.leaderboard(["A", "B"], weights="relevant", each=True)
-    assert board.columns[3:6] == ["AUC", "AUC A", "AUC B"]
-    assert board.fetchall() == [(1, "traces", None, 0.625, 0.5, 1.0, 2, 2)]
-
-
-@pytest.mark.slow
-def test_what_preferences_have_above_level_0_is_relevant(wh: Warehouse, tmp_path: Path) -> None:
-    """Of A, judged, b stands above the worse a: PrefSimple 0, weight 1. Of B, all three preferences
-    are kept: 1, and two documents have a level above 0: (0 * 1 + 1 * 2) / 3."""
-    (tmp_path / "prefs").write_text("q 1 1 a 2\nq 1 1 b 1\nq 1 1 c 0\n")
-    wh.ingest_qrels("A", {"q": {"a": 1, "b": 0}})
-    wh.ingest_run("A", {"q": {"b": 2.0, "a": 1.0}}, name="one")
-    wh.ingest_qrels("B", tmp_path / "prefs", format="prefs")
-    wh.ingest_run("B", {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, name="one")
-    wh.evaluate(metrics="PrefSimple")
-    board = wh.leaderboard(["A", "B"], weights="relevant", each=True)
-    assert board.relation.project('PrefSimple, "PrefSimple A", "PrefSimple B"').fetchall() == [
-        (2 / 3, 0.0, 1.0)
-    ]
-    wh.evaluate("B", metrics="PrefSimple", slices="last = doc_id = 'c'")
-    shown = wh.slices("B", "last").fetchall()
-    assert shown == [("false", 2, 1, 2, 2), ("true", 1, 1, 1, 0)]
 
 
 def test_the_value_in_each_dataset_and_the_order(projects: Warehouse) -> None:
@@ -332,81 +296,7 @@ def test_the_command(file: Path) -> None:
         assert "--weights" in str(result.exception)
 
 
-@pytest.mark.slow
-def test_a_text_stays_a_text(wh: Warehouse) -> None:
-    """Names reach SQL as values, whatever they hold."""
-    names = ["it's", 'a "b" {{ x }}']
-    for name in names:
-        wh.ingest_qrels(name, {"q": {"a": 1}})
-        wh.ingest_run(name, {"q": {"a": 1.0}}, name="x'y\"", system="s;--")
-    wh.evaluate(metrics="AP")
-    board = wh.leaderboard(names, each=True, weights="relevant")
-    assert board.columns[4:6] == [f"AP {name}" for name in names]
-    assert board.fetchall() == [(1, "x'y\"", "s;--", 1.0, 1.0, 1.0, 2, 2)]
-
-
-@pytest.mark.long
-def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
-    """To SQL they are one column: the board had the value in one of the datasets under both names."""
-    for dataset, relevance in (("DL", 1), ("dl", 0)):
-        wh.ingest_qrels(dataset, {"q": {"a": relevance}})
-        wh.ingest_run(dataset, {"q": {"a": 1.0}}, name="one")
-    for kind in ("Genre", "genre"):  # one after the other in one table: values of both are kept
-        wh.ingest_attributes("DL", {"a": {kind: kind}}, of="docs", name="facts", replace=True)
-        wh.evaluate("DL", metrics=f"AP CategoricalDiversity(attribute={kind})@1")
-    wh.evaluate("dl", metrics="AP")
-    with pytest.raises(UsageError, match=r"AP DL and AP dl: differ only in case"):
-        wh.leaderboard(["DL", "dl"], each=True)
-    assert wh.leaderboard(["DL", "dl"]).fetchall() == [(1, "one", None, 0.5, 2, 2)]
-    for table in (wh.leaderboard, lambda name: wh.queries(name, "one")):
-        with pytest.raises(
-            UsageError, match=r"attribute=Genre\)@1 and .*genre\)@1: differ only in"
-        ):
-            table("DL")
-    # and no metric of a project may have the name of one that stands there anyway
-    for table in (wh.leaderboard("dl"), wh.queries("dl", "one"), wh.leaderboard(["DL", "dl"])):
-        assert {*table.columns} - {"AP"} <= checks.COLUMNS
-
-
 # --------------------------------------------------------------------------- queries without a value
-
-
-@pytest.mark.long
-def test_a_mean_over_fewer_queries_says_so(wh: Warehouse) -> None:
-    """AUC has no value without a pair: q2 retrieves nothing that is not relevant."""
-    wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}})
-    both = {"a": 2.0, "z": 1.0}
-    wh.ingest_run("tiny", {"q1": both, "q2": {"a": 1.0}, "q3": both}, name="one")
-    wh.ingest_run("tiny", {"q1": both, "q2": {"a": 2.0}, "q3": both}, name="two")
-    wh.evaluate(metrics="AP AUC LAG(aggregate=pooled)")
-    note = "AUC: mean over 2 of 3 queries (undefined for the others)"
-    assert wh.leaderboard("tiny").notes[1:] == (note,)
-    assert wh.leaderboard("tiny", metrics="AP").notes == (
-        "mean over queries; 3 of 3 judged queries answered by every run",
-    )
-    wh.ingest_run("tiny", {"q1": both, "q2": {"z": 1.0}, "q3": both}, name="three")
-    wh.ingest_run("tiny", {"q1": both, "q2": both, "q3": both}, name="whole")
-    wh.evaluate(metrics="AP AUC LAG(aggregate=pooled)")
-    assert wh.leaderboard("tiny").notes[1:] == (
-        "AUC: undefined for some queries: one mean over 2 of 3, three mean over 2 of 3, "
-        "two mean over 2 of 3",
-        "LAG(aggregate=pooled): undefined for some queries: three over 2 of 3",
-    )
-    # what is not on the board is not spoken of: another metric, run, dataset or slice
-    assert wh.leaderboard("tiny", metrics="LAG(aggregate=pooled)", top=1).notes == (
-        "pooled over queries; 3 of 3 judged queries answered by every run shown",
-    )
-    wh.ingest_qrels("other", {"q": {"a": 1}})
-    wh.ingest_run("other", {"q": {"a": 1.0}}, name="one")
-    wh.evaluate(metrics="AUC")
-    assert wh.leaderboard("tiny", metrics="LAG(aggregate=pooled)").notes[1:] == (
-        "LAG(aggregate=pooled): undefined for some queries: three over 2 of 3",
-    )
-    wh.forget("tiny", "three")
-    wh.evaluate("tiny", metrics="AUC", slices=["early = query_id = 'q1'", "late = query_id > 'q1'"])
-    assert wh.leaderboard("tiny", slice="late").notes[1:] == (
-        "AUC: undefined for some queries: one in true mean over 1 of 2, two in true mean over 1 of 2",
-    )
 
 
 def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:
@@ -449,3 +339,26 @@ def test_numbers_that_make_no_sense_are_refused(wh: Warehouse) -> None:
     ):
         with pytest.raises(UsageError, match=told):
             call()
+
+
+@pytest.mark.slow
+def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
+    """To SQL they are one column: the board had the value in one of the datasets under both names."""
+    for dataset, relevance in (("DL", 1), ("dl", 0)):
+        wh.ingest_qrels(dataset, {"q": {"a": relevance}})
+        wh.ingest_run(dataset, {"q": {"a": 1.0}}, name="one")
+    for kind in ("Genre", "genre"):  # one after the other in one table: values of both are kept
+        wh.ingest_attributes("DL", {"a": {kind: kind}}, of="docs", name="facts", replace=True)
+        wh.evaluate("DL", metrics=f"AP CategoricalDiversity(attribute={kind})@1")
+    wh.evaluate("dl", metrics="AP")
+    with pytest.raises(UsageError, match=r"AP DL and AP dl: differ only in case"):
+        wh.leaderboard(["DL", "dl"], each=True)
+    assert wh.leaderboard(["DL", "dl"]).fetchall() == [(1, "one", None, 0.5, 2, 2)]
+    for table in (wh.leaderboard, lambda name: wh.queries(name, "one")):
+        with pytest.raises(
+            UsageError, match=r"attribute=Genre\)@1 and .*genre\)@1: differ only in"
+        ):
+            table("DL")
+    # and no metric of a project may have the name of one that stands there anyway
+    for table in (wh.leaderboard("dl"), wh.queries("dl", "one"), wh.leaderboard(["DL", "dl"])):
+        assert {*table.columns} - {"AP"} <= checks.COLUMNS

@@ -147,6 +147,7 @@ def planted(con: duckdb.DuckDBPyConnection, first: int, stride: int) -> list[str
     return unseen
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_change_in_some_columns_is_told(con: duckdb.DuckDBPyConnection) -> None:
     assert planted(con, 0, STRIDE) == []

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
-import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -17,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import duckdb
 import pytest
 import typer
 from clusters import needs_spark
@@ -101,6 +97,7 @@ def test_every_command_has_examples_and_the_other_way_round() -> None:
         assert f"warehouse {name}" in line
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_says_what_it_does_and_ends_with_its_examples(name: str) -> None:
     found = invoked(*name.split(), "--help")
@@ -232,7 +229,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     return folder
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(18, 3)
 @pytest.mark.parametrize(("name", "line"), RUN_EXAMPLES)
 def test_every_example_runs_as_printed(
     name: str, line: str, prepared: Path, demo_file: Path, tmp_path: Path, program,
@@ -320,16 +317,6 @@ def test_every_example_runs_as_printed(
         assert at.fetchall() == [("bm25", "2026-09-01 00:00:00+00")]
 
 
-def test_the_help_of_the_whole_names_every_command() -> None:
-    found = invoked("--help")
-    assert found.exit_code == 0
-    for name in COMMANDS:
-        assert name.split()[0] in found.output
-    assert "warehouse demo" in found.output
-    sections = re.findall(r"^(\w+):$", found.output, re.MULTILINE)
-    assert sections == ["Options", *application.SECTIONS]
-
-
 @pytest.mark.parametrize(
     "group", ["", *sorted({name.split()[0] for name in COMMANDS if " " in name})]
 )
@@ -343,6 +330,7 @@ def test_a_list_of_commands_has_whole_sentences(
     assert "..." not in listed.split("Examples:")[0]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("words", "completion"),
     [
@@ -366,18 +354,6 @@ def test_the_shell_completes_words(words: str, completion: str) -> None:
         check=True,
     )
     assert done.stdout.split() == [completion]
-
-
-def test_without_arguments_it_shows_help() -> None:
-    found = invoked()
-    assert "Usage: warehouse" in found.output
-
-
-def test_the_version() -> None:
-    from warehouse import __version__
-
-    found = invoked("--version")
-    assert (found.exit_code, found.output) == (0, f"warehouse {__version__}\n")
 
 
 # --------------------------------------------------------------------------- wrong words
@@ -405,6 +381,7 @@ def test_wrong_commands_and_options_name_the_nearest(
     assert words in found.err.strip().splitlines()[-1]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -472,15 +449,6 @@ def test_wrong_words_get_one_line_and_exit_code_2(
     assert "sqlalche.me" not in text
 
 
-def test_all_wrong_metrics_are_reported_at_once(
-    run: Callable[..., Answer], small: Warehouse
-) -> None:
-    found = run("evaluate", "-m", "nDGC@10", "-m", "AP", "-m", "Recal@5")
-    assert found.code == 2
-    assert "nDGC@10: no such metric" in found.err
-    assert "Recal@5: no such metric" in found.err
-
-
 def test_the_path_of_the_database_may_be_wrong(
     run: Callable[..., Answer], small: Warehouse
 ) -> None:
@@ -525,43 +493,6 @@ def test_warnings_go_to_stderr(run: Callable[..., Answer], here: Path) -> None:
     assert "no document of the run" not in scored.err
 
 
-@pytest.mark.slow
-def test_a_run_without_a_judged_document_is_told_of(run: Callable[..., Answer], here: Path) -> None:
-    """What pandas writes of ids beside missing values: 10.0 for 10."""
-    Path("q.csv").write_text("query_id,doc_id,relevance\n1,10,1\n")
-    for name in ("ints", "reals", "others"):
-        tail = "" if name == "ints" else ".0"
-        Path(f"{name}.csv").write_text(f"query_id,doc_id,score\n1,10{tail},1\n1,11{tail},0\n")
-    told = "no document of the run is judged for its query: are the document ids written as"
-    scored = run("score", "q.csv", "ints.csv", "reals.csv", "others.csv", "RR", "-f", "csv")
-    assert scored.out == "run,RR\nints,1.0\nreals,0.0\nothers,0.0\n"
-    assert scored.err.startswith(f"warning: reals, others: {told}")
-    run("ingest", "qrels", "q.csv", "-d", "d")
-    run("ingest", "run", "ints.csv", "reals.csv", "-d", "d", "--name-from", "stem")
-    assert run("evaluate", "-d", "d", "-m", "RR").err.startswith(f"warning: reals: {told}")
-    assert "warning" not in run("evaluate", "-d", "d", "-m", "P@1").err  # it was told
-
-
-@pytest.mark.slow
-def test_several_runs_get_a_line_each(run: Callable[..., Answer], here: Path) -> None:
-    one, two = (float(run("score", "qrels.txt", f"{name}.run", "RR", "-f", "csv").out.split(",")[-1])
-                for name in ("one", "two"))  # fmt: skip
-    found = run("score", "qrels.txt", "one.run", "two.run", "RR", "NumRet", "-f", "csv")
-    assert found.out == f"run,RR,NumRet\none,{one},3.0\ntwo,{two},2.0\n"
-    assert found.err.startswith("warning: two: the run has no line for 1 of 2 judged queries")
-    shutil.copy("two.run", "RR")  # a name that could be both is the metric
-    shutil.copy("one.run", "[ot]ne.run")  # so is a file whose name could be a pattern
-    assert run("score", "qrels.txt", "[ot]ne.run", "RR", "-f", "csv").out.startswith("metric,value")
-    Path("[ot]ne.run").unlink()
-    globbed = run("score", "-m", "recip_rank", "qrels.txt", "*.run")  # as trec_eval has it
-    assert run("score", "qrels.txt", "one.run", "two.run", "RR").out == globbed.out
-    with_path = run("score", "qrels.txt", "one.run", "./RR", "RR", "-f", "csv")
-    assert with_path.out == f"run,RR\none,{one}\nRR,{two}\n"
-    each = run("score", "qrels.txt", "one.run", "two.run", "RR", "-q", "-f", "csv").out.splitlines()
-    assert each[0] == "run,query_id,metric,value"
-    assert [line.split(",")[0] for line in each[1:]] == ["one"] * 3 + ["two"] * 3
-
-
 def test_the_format_does_not_depend_on_the_terminal(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -592,19 +523,6 @@ def test_a_conflict_is_exit_code_2(run: Callable[..., Answer], small: Warehouse)
     replaced = run("ingest", "run", "two.run", "-d", "tiny", "--name", "one", "--replace")
     assert replaced.code == 0
     assert "one: replaced, version 2 (2 predictions, 1 " in replaced.err
-
-
-def test_wrong_sql_is_exit_code_1(small: Warehouse, program) -> None:
-    told = {
-        "query 'selec 1'": "selec",
-        "query 'select nope from store.run'": "nope",
-        "query 'from rnu'": "rnu",
-        "query \"select 1/0 + 'a'::int\"": "Could not convert",
-    }
-    for line, found in program.calls(*told, cwd=small.path.parent).items():
-        assert (found.code, found.out) == (1, ""), line
-        assert found.err.startswith("warehouse: ")
-        assert told[line] in found.err
 
 
 def test_a_locked_database_is_exit_code_3(
@@ -788,17 +706,6 @@ def test_the_demo_as_files(run: Callable[..., Answer], demo_here: Path, demo_dat
     assert not demo_here.exists()
 
 
-@pytest.mark.slow
-def test_the_demo_goes_where_it_is_told(
-    run: Callable[..., Answer], tmp_path: Path, demo_here: Path
-) -> None:
-    demo_here.rename("my demo.duckdb")
-    found = run("demo", "--db", "my demo.duckdb")
-    assert found.code == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["my demo.duckdb"]
-    assert found.err.count("--db 'my demo.duckdb'") == 4
-
-
 # --------------------------------------------------------------------------- query
 
 
@@ -840,60 +747,6 @@ def test_query_from_a_file_and_stdin(
     assert "absent.sql: cannot be read" in absent.err
     both = run("query", "select 1", "--file", "ask.sql")
     assert both.code == 2
-
-
-@pytest.mark.slow
-def test_an_empty_result_is_said(small: Warehouse, program) -> None:
-    query = "query 'select run from runs where false'"
-    found, as_json, as_lines = program.calls(
-        query, f"{query} -f json", f"{query} -f jsonl", cwd=small.path.parent
-    ).values()
-    assert found.code == 0
-    assert "no rows" in found.err
-    assert found.out.split() == ["run", "-----"] or found.out.startswith("run\n")
-    assert as_json.out == "[]\n"
-    assert as_lines.out == ""
-
-
-@pytest.mark.slow
-def test_formats_hold_the_same_rows(small: Warehouse, program) -> None:
-    query = "query 'select run, value from scores order by run, metric'"
-    one, two, three, written = program.calls(
-        f"{query} -f csv",
-        f"{query} -f json",
-        f"{query} -f jsonl",
-        f"{query} -f parquet -o out.parquet",
-        cwd=small.path.parent,
-    ).values()
-    as_csv = list(csv.DictReader(io.StringIO(one.out)))
-    as_json = json.loads(two.out)
-    as_lines = [json.loads(line) for line in three.out.splitlines()]
-    assert (written.code, written.out) == (0, ""), written.err
-    as_parquet = duckdb.read_parquet("out.parquet").fetchall()
-    assert as_json == as_lines
-    assert [(row["run"], row["value"]) for row in as_json] == as_parquet
-    assert [(row["run"], float(row["value"])) for row in as_csv] == as_parquet
-    assert len(as_parquet) == 4
-
-
-@pytest.mark.slow
-def test_a_long_table_is_cut_and_that_is_said(small: Warehouse, program) -> None:
-    query = "query 'select unnest(range(1500)) as i'"
-    shown = {
-        query: (1002, "only the first 1,000 rows: --limit N gives more, -f csv all\n"),
-        f"{query} --limit 2000": (1502, ""),
-        f"{query} --limit 1500": (1502, ""),
-        f"{query} --limit 3": (5, "only the first 3 rows, as --limit says\n"),
-        f"{query} -f csv": (1501, ""),
-        f"{query} -f csv --limit 1499": (1500, "only the first 1,499 rows, as --limit says\n"),
-        f"{query} -f jsonl": (1500, ""),
-    }
-    into_file = f"{query} -f parquet -o some.parquet --limit 7"
-    answers = program.calls(*shown, into_file, cwd=small.path.parent)
-    assert "only the first 7 rows" in answers.pop(into_file).err
-    assert duckdb.read_parquet("some.parquet").fetchall() == [(n,) for n in range(7)]
-    for line, found in answers.items():
-        assert (found.code, found.out.count("\n"), found.err) == (0, *shown[line]), line
 
 
 def test_a_query_that_takes_too_long(run: Callable[..., Answer], small: Warehouse) -> None:
@@ -944,34 +797,6 @@ def test_an_error_about_a_column_says_what_there_is(
         assert run("query", "select valeu from store.score", *end).err.endswith(f"\n{of_score}\n")
 
 
-def test_the_schema_of_one_view(run: Callable[..., Answer], small: Warehouse) -> None:
-    found = run("schema", "predictions")
-    assert found.out.startswith(
-        "predictions (view)\n    One row per current run, query and document"
-    )
-    example = found.out.splitlines()[-1].strip()
-    assert example.startswith('warehouse query "select rank, doc_id')
-    described, _, _ = run("schema", "history").out.partition("\n\n")
-    assert max(map(len, described.splitlines())) <= 80
-    every = run("schema").out
-    assert found.out in every
-    assert every.index("leaderboard (view)") < every.index("dataset (table)")
-    wrong = run("schema", "predictons")
-    assert (wrong.code, wrong.out) == (2, "")
-    assert tells(wrong.err, "predictons … predictions")
-
-
-def test_publish_says_where(run: Callable[..., Answer], small: Warehouse) -> None:
-    nowhere = run("publish")
-    assert (nowhere.code, nowhere.out) == (2, "")
-    assert "say where" in nowhere.err
-    both = run("publish", "replica.duckdb", "--parquet", "replica")
-    assert (both.code, both.out) == (0, "")
-    assert both.err.count("published, ") == 2
-    taken = run("publish", str(small.path))
-    assert (taken.code, taken.out) == (2, "")
-
-
 def test_the_shell(
     run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1014,37 +839,6 @@ def test_the_environment_names_the_database(
     assert run("runs", "--db", "absent.duckdb").code == 2
 
 
-def test_evaluate_says_what_it_did(run: Callable[..., Answer], small: Warehouse) -> None:
-    assert "nothing to do: 4 values" in run("evaluate", "-m", "RR", "-m", "AP").err
-    dry = run("evaluate", "-m", "P@1", "--dry-run")
-    assert dry.out == "tiny\tone\tP@1\tmissing\ntiny\ttwo\tP@1\tmissing\n"
-    assert "would compute 2 values" in dry.err
-    assert "computed 2 values for 2 runs" in run("evaluate", "-m", "P@1").err
-    run("ingest", "run", "one.run", "-d", "bare")
-    bare = run("evaluate", "-m", "P@1")
-    assert bare.code == 0
-    assert "bare: skipped, it has no qrels yet" in bare.err
-
-
-@pytest.mark.slow
-def test_boards_of_what_is_not_there_say_what_to_do(run: Callable[..., Answer], here: Path) -> None:
-    run("init")
-    assert "warehouse ingest run" in run("runs").err
-    assert "warehouse ingest qrels" in run("datasets").err
-    assert "there are no runs yet" in run("evaluate").err
-    run("ingest", "qrels", "qrels.txt", "-d", "tiny")
-    no_runs = run("leaderboard", "-d", "tiny")
-    assert no_runs.code == 2
-    assert "it has no runs yet: warehouse ingest run FILE -d tiny" in no_runs.err
-    run("ingest", "run", "one.run", "-d", "tiny")
-    not_evaluated = run("leaderboard", "-d", "tiny")
-    assert not_evaluated.code == 0
-    assert "to store: warehouse evaluate -d tiny" in not_evaluated.err
-    run("ingest", "run", "one.run", "-d", "bare")
-    no_qrels = run("leaderboard", "-d", "bare")
-    assert "it has no qrels yet: warehouse ingest qrels FILE -d bare" in no_qrels.err
-
-
 def test_a_gap_in_a_board_is_computed(run: Callable[..., Answer], small: Warehouse) -> None:
     """By hand: "three" has the one relevant document of q1 first, and nothing for q2."""
     small.ingest_run("tiny", {"q1": {"a": 1.0}}, name="three")
@@ -1056,40 +850,6 @@ def test_a_gap_in_a_board_is_computed(run: Callable[..., Answer], small: Warehou
         "2,two,,0.5,0.5,1,2",
     ]
     assert "not stored: AP; to store: warehouse evaluate -d tiny -m AP" in found.err
-
-
-def test_a_board_has_no_gap_where_a_protocol_means_something_else(
-    run: Callable[..., Answer], small: Warehouse
-) -> None:
-    """A column's name is canonical: IPrec@0.1 is not read again as trec_eval 9 would mean it."""
-    small.evaluate(metrics="IPrec(needed=ceil)@0.1", protocol="trec_eval_9")
-    found = run("leaderboard", "-d", "tiny", "--protocol", "trec_eval_9", "-f", "csv")
-    assert found.out.splitlines()[0] == "place,run,system,IPrec@0.1,answered,judged"
-    assert "missing" not in found.err
-
-
-def test_gains_are_stored_like_any_metric(run: Callable[..., Answer], small: Warehouse) -> None:
-    name = "nDCG(gains={0:-1,1:2.5})@10"
-    assert "2 values" in run("evaluate", "-d", "tiny", "-m", "nDCG(gains={1: 2.5, 0: -1})@10").err
-    board = run("leaderboard", "-d", "tiny", "-m", name, "-f", "csv")
-    assert board.out.splitlines()[0] == f'place,run,system,"{name}",answered,judged'
-    assert "missing" not in board.err
-    assert "up to date" in run("evaluate", "-d", "tiny", "-m", name).err
-
-
-def test_arrows_in_latex_are_latex(run: Callable[..., Answer], small: Warehouse) -> None:
-    assert "RR ↑" in run("leaderboard", "-d", "tiny").out
-    as_latex = run("leaderboard", "-d", "tiny", "-f", "latex").out
-    # pdflatex stops at a bare arrow: "Unicode character ↑ (U+2191) not set up for use with LaTeX"
-    assert "$\\uparrow$" in as_latex
-    assert as_latex.isascii()
-
-
-def test_queries_worst_first(run: Callable[..., Answer], small: Warehouse) -> None:
-    found = run("queries", "two", "-d", "tiny", "-m", "RR", "--worst", "1", "-f", "csv")
-    assert found.out == (
-        "query_id,RR,retrieved,relevant_retrieved,relevant,unjudged_at_10\nq2,0.0,0,0,1,0\n"
-    )
 
 
 def test_score_in_the_layout_of_trec_eval(run: Callable[..., Answer], here: Path) -> None:
@@ -1206,40 +966,6 @@ def test_what_was_put_aside_goes_with_the_database(
     (Path(folder) / "spilled").write_text("x")
     database.leave()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_opened_early_is_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[int] = []
-    memory = database.memory
-    monkeypatch.setattr(database, "memory", lambda *of: opened.append(1) or memory(*of))
-    database.close()
-    try:
-        database.open_early()
-        for _ in range(2):
-            assert database.scratch(database.Resources()).execute("select 1").fetchall() == [(1,)]
-        assert opened == [1]
-    finally:
-        database.close()
-
-
-def test_score_of_files_that_do_not_belong_together(run: Callable[..., Answer], here: Path) -> None:
-    Path("strange.run").write_text("x1 Q0 a 1 1 t\n")
-    found = run("score", "qrels.txt", "strange.run")
-    assert (found.code, found.out) == (2, "")
-    assert "no query of the run is judged in qrels.txt" in found.err
-
-
-def test_listings(run: Callable[..., Answer], small: Warehouse) -> None:
-    assert run("datasets", "-f", "csv").out == (
-        "dataset,qrels,kind,label,queries,judgments,training,runs,metrics\n"
-        "tiny,1,judgments,,2,3,,2,2\n"
-    )
-    runs = list(csv.DictReader(io.StringIO(run("runs", "-d", "tiny", "-f", "csv").out)))
-    assert [(row["run"], row["predictions"]) for row in runs] == [("one", "3"), ("two", "2")]
-    assert "nDCG" in run("metrics").out
-    assert "trec_eval_9" in run("protocols", "-f", "csv").out
-    assert "reciprocal" in run("metrics", "show", "mrr").out.lower()
-    assert run("metrics", "mrr").out == run("metrics", "show", "mrr").out
 
 
 def test_every_command_is_found_where_it_is_said_to_be() -> None:

@@ -21,43 +21,10 @@ union all select evaluated_at from evaluation
 """
 
 
-@pytest.fixture
-def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the system clock stand still."""
-    monkeypatch.setattr(clock, "_system_time", lambda: NOON)
-
-
 def board(wh: Warehouse) -> list[tuple]:
     return wh.query(
         "select run, value from leaderboard where metric = 'RR' order by run"
     ).fetchall()
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("stopped")
-def test_times_grow_while_the_clock_stands_still(wh: Warehouse, tmp_path: Path) -> None:
-    """Whatever is written later is newer: qrels, versions of a run and evaluations."""
-    for name in "abc":  # in one transaction
-        (tmp_path / f"{name}.run").write_text(f"q Q0 {name} 1 1 t\n")
-    wh.ingest_qrels("tiny", {"q": {"a": 1}})
-    wh.ingest_runs("tiny", [tmp_path / f"{name}.run" for name in "abc"])
-    wh.evaluate(metrics="RR")
-    assert board(wh) == [("a", 1.0), ("b", 0.0), ("c", 0.0)]
-    wh.ingest_qrels("tiny", {"q": {"b": 1}}, replace=True)
-    wh.evaluate(metrics="RR")
-    assert board(wh) == [("a", 0.0), ("b", 1.0), ("c", 0.0)]
-    for serial in range(8):  # whatever their hashes are
-        documents = {"b": 2.0} if serial % 2 else {"x": 3.0, "b": 2.0}
-        wh.ingest_run("tiny", {"q": documents | {f"y{serial}": 0.5}}, name="a", replace=True)
-        wh.evaluate(metrics="RR")
-        value = 1.0 if serial % 2 else 0.5
-        assert dict(board(wh)) == {"a": value, "b": 1.0, "c": 0.0}
-    times = [at for (at,) in stored(wh, f"select moment from ({TIMES}) order by moment")]
-    # all that is evaluated together has one time
-    assert [at - NOON for at in sorted({*times})] == [
-        dt.timedelta(microseconds=number) for number in range(len({*times}))
-    ]
-    assert len({*times}) == 1 + 2 + (3 + 8) + 10
 
 
 @pytest.mark.long

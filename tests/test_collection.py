@@ -39,6 +39,7 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return wh
 
 
+@pytest.mark.slow
 def test_discriminative_power_by_hand(eight: Warehouse) -> None:
     """In the sign test, eight of eight wins have p = 2/2^8, six of six 2/2^6, two of two 2/2^2.
 
@@ -62,28 +63,6 @@ def test_discriminative_power_by_hand(eight: Warehouse) -> None:
     ]
     with expect_refusal("tuky … tukey"):
         eight.discriminate("eight", metrics="RR", test="tuky")
-
-
-def test_discriminative_power_of_the_demo(dl19: Warehouse) -> None:
-    """The pairs are those of `compare`; the picture has a curve for each metric with low levels."""
-    metrics = ["nDCG@10", "RR(rel=2)"]
-    found = dl19.discriminate("dl19", metrics=metrics, resamples=500)
-    wanted = dl19.compare("dl19", [], metrics, all_pairs=True, test="tukey", resamples=500)
-    separated = {
-        metric: sum(row.is_significant for row in wanted if row.metric == metric)
-        for metric in metrics
-    }
-    assert {row.metric: row.separated for row in found} == separated
-    assert [row.pairs for row in found] == [36, 36]
-    spec = charts.significance_levels(found.details)
-    drawn = next(layer for layer in spec["layer"] if layer["name"] == "named-lines")["data"][
-        "values"
-    ]
-    low = [row for row in found.levels if row.p <= 0.15]
-    assert sorted((point["x"], point["y"]) for point in drawn) == sorted(
-        (r.place, r.p) for r in low
-    )
-    assert _labels(spec) == [f"{row.metric}, {row.share:.0%}" for row in found]
 
 
 def _labels(spec: charts.Spec) -> Sequence[str]:
@@ -200,6 +179,7 @@ def test_what_cannot_be_left_out(pool: Warehouse) -> None:
 TIED = {"q1": {"x": 2.0, "a": 2.0, "c": 1.0}, "q2": {"d": 2.0, "e": 2.0, "y": 2.0, "f": 1.0}}
 
 
+@pytest.mark.slow
 def test_the_report_by_hand(tmp_path: Path) -> None:
     """Two queries, of which the second has grades 0 to 2, and a run with tied scores.
 
@@ -232,57 +212,6 @@ def test_the_report_by_hand(tmp_path: Path) -> None:
     (whole,) = found
     assert [row["depth"] for row in whole.pool] == [1, 2, 3]
     assert list(whole.advice) == list(found.advice)
-
-
-@pytest.mark.slow
-def test_the_report_on_the_demo(dl19: Warehouse) -> None:
-    """The sections are what their own commands say; the residual error is statsmodels' and numpy's.
-
-    Planned by it, the smallest difference and the number of queries are those of statsmodels.
-    """
-    np = pytest.importorskip("numpy")
-    power = pytest.importorskip("statsmodels.stats.power")
-    metrics = ["nDCG@10", "AP(rel=2)"]
-    found = dl19.collection("dl19", metrics=metrics, resamples=200, depth=10)
-    plain = dl19.discriminate("dl19", metrics=metrics, resamples=200)
-    assert found.power.fetchall() == plain.fetchall()
-    board = dl19.leaderboard("dl19", metrics=metrics, ranks=True, resamples=200)
-    best = board.fetchall()[0]
-    resolution = {row.metric: row for row in found.resolution}
-    one = resolution["nDCG@10"]
-    assert [one.rank_low, one.rank_high, one.p_first, one.best] == [*best[1:4], best[4]]
-    uniques = dl19.reusability("dl19", metrics=metrics, depth=10)
-    assert {row.metric: (row.tau_b, row.rank_loss) for row in found.uniques} == {
-        metric: (
-            min(row.tau_b for row in uniques if row.metric == metric),
-            max(row.rank_loss for row in uniques if row.metric == metric),
-        )
-        for metric in metrics
-    }
-    for metric, row in resolution.items():
-        rows = dl19.query(
-            "select list(value order by query_id) from query_scores where metric = $metric "
-            "group by run order by run",
-            {"metric": metric},
-        ).fetchall()
-        values = np.array([values for (values,) in rows])
-        left = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
-        deviation = np.sqrt(2 * (left**2).sum() / (8 * 42))
-        assert row.deviation == pytest.approx(deviation, rel=1e-9)
-        solve = power.TTestPower().solve_power
-        effect = solve(nobs=43, alpha=0.05, power=0.8)
-        assert row.detectable == pytest.approx(effect * deviation, rel=1e-5)
-        needed = solve(effect_size=0.05 / deviation, alpha=0.05, power=0.8)
-        assert row.queries_needed == np.ceil(needed)
-        # nine runs: Cohen's f is the difference by the deviation of the error and by sqrt(2 * 9)
-        total = power.FTestAnovaPower().solve_power(
-            effect_size=0.05 / deviation / 3, alpha=0.05, power=0.8, k_groups=9
-        )
-        assert row.anova_needed == np.ceil(total / 9)
-    markdown = found.to_markdown()
-    assert [line for line in markdown.splitlines() if line.startswith("## ")] == [
-        f"## {collection.SECTIONS[name]}" for name in found.sections
-    ] + ["## Advice"]
 
 
 def test_reports_that_cannot_be(pool: Warehouse) -> None:

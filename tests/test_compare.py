@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import io
 import itertools
-import json
 import math
 import re
 import shutil
@@ -115,28 +113,6 @@ def test_by_hand_of_eight_signs(four: Warehouse, test: str) -> None:
     assert ("p is exact: every choice of signs was tried" in found.notes) == (test != "sign")
 
 
-def test_corrections_by_hand() -> None:
-    """Of p = 0.01, 0.04, 0.03 in a family of three.
-
-    Holm: 0.01 * 3, then 0.03 * 2, then 0.04 * 1, which is not below the one before it. Bonferroni: each
-    times 3. Benjamini-Hochberg: 0.04 * 3/3, 0.03 * 3/2 = 0.045, which is not above the one after it,
-    0.01 * 3/1. What is undefined is no part of the family.
-    """
-
-    wanted = {
-        "holm": [0.03, 0.06, 0.06],
-        "bonferroni": [0.03, 0.12, 0.09],
-        "bh": [0.03, 0.04, 0.04],
-        "none": [0.01, 0.04, 0.03],
-    }
-    for correction, adjusted in wanted.items():
-        rows: list[dict] = [{"p": p} for p in (0.01, 0.04, None, 0.03)]
-        with database.memory() as con:
-            comparing.adjust(con, rows, comparing.How(correction=correction, family="all"))
-        assert rows.pop(2)["p_adjusted"] is None
-        assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted, rel=1e-12)
-
-
 @pytest.mark.slow
 def test_marks_are_on_the_side_of_the_test(wh: Warehouse) -> None:
     """Of 30 queries, b loses 25 by 1/10 - 1/11 and wins five by 1 - 1/20: in the mean it is better,
@@ -158,21 +134,6 @@ def test_marks_are_on_the_side_of_the_test(wh: Warehouse) -> None:
         (row,) = pairs(found)
         assert (row["difference"] > 0, row["wins"], row["losses"]) == (True, 5, 25)
         assert [run for (_, run), one in values(found).items() if one["better_than"]] == better
-
-
-def test_lower_is_better(four: Warehouse) -> None:
-    """MaxRank is 1 everywhere for old and 2, 2, 1, 2 for new: lower is better, so old wins."""
-    found = four.compare("tiny", ["old", "new"], "MaxRank", alpha=0.1)
-    (row,) = pairs(found)
-    assert (row["difference"], row["wins"], row["losses"]) == (0.75, 0, 3)
-    assert values(found)["MaxRank", "old"]["place"] == 1
-    assert values(found)["MaxRank", "old"]["better_than"] == ["b"]
-
-
-def test_neither_direction_is_better(four: Warehouse) -> None:
-    found = four.compare("tiny", ["old", "new"], "NumRet")
-    assert {row["place"] for row in values(found).values()} == {None}
-    assert any("neither higher nor lower is better" in note for note in found.notes)
 
 
 def test_what_is_no_mean_is_compared_as_it_is_shown(four: Warehouse) -> None:
@@ -226,6 +187,7 @@ def test_values_over_other_queries_have_the_number_beside_them(four: Warehouse) 
 # --------------------------------------------------------------------------- peers
 
 
+@pytest.mark.sample(3)
 @needs_cases
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "sign"])
 def test_p_values_are_scipys(dl19: Warehouse, test: str) -> None:
@@ -276,19 +238,6 @@ def test_the_analysis_of_variance_is_statsmodels(dl19: Warehouse) -> None:
     (told,) = [note for note in found.notes if "squared error" in note]
     ratio = anova.anova_lm(fitted).loc["C(run)", "F"]
     assert f"squared error {fitted.mse_resid:.5g}, 168 degrees of freedom; F = {ratio:.4g}," in told
-
-
-@pytest.mark.slow
-def test_with_many_queries_a_test_of_the_median_says_so(tmp_path: Path) -> None:
-    wh = Warehouse(tmp_path / "many.duckdb")
-    for dataset, number in (("many", 200), ("few", 199)):
-        wh.ingest_qrels(dataset, {f"q{n}": {"a": 1} for n in range(number)})
-        for name, score in (("first", 2.0), ("second", 0.0)):
-            one = {"a": score, "b": 1.0}
-            wh.ingest_run(dataset, {f"q{n}": one for n in range(number)}, name=name)
-    for dataset, test, said in (("many", "sign", 1), ("many", "t", 0), ("few", "sign", 0)):
-        notes = wh.compare(dataset, metrics="RR", test=test, judged=False).notes
-        assert sum("about the median" in note for note in notes) == said
 
 
 @pytest.mark.slow
@@ -392,26 +341,6 @@ def test_equal_differences_are_equal_whatever_their_last_bits(wh: Warehouse) -> 
 
 
 @pytest.mark.slow
-def test_values_of_one_number_do_not_differ_side_by_side(wh: Warehouse) -> None:
-    """AP of ranks 1 7 14 is (1 + 2/7 + 3/14) / 3 = 1/2, as that of 2 4 6; as doubles they differ."""
-    ranks = {"one": {"p": (1, 7, 14), "q": (1, 2, 3)}, "other": {"p": (2, 4, 6), "q": (2, 4, 6)}}
-    wh.ingest_qrels("tiny", {q: dict.fromkeys("abc", 1) for q in "pq"})
-    for name, lists in ranks.items():
-        run = {}
-        for query, places in lists.items():
-            run[query] = {f"x{n}": -float(n) for n in range(1, 15) if n not in places}
-            run[query] |= {doc: -float(n) for doc, n in zip("abc", places, strict=True)}
-        wh.ingest_run("tiny", run, name=name)
-    wh.evaluate(metrics="AP")
-    assert (
-        len(wh.query("select distinct value from query_scores where query_id = 'p'").fetchall())
-        == 2
-    )
-    found = wh.side_by_side("tiny", "one", "other", "AP", depth=1).relation
-    assert found.project("query_id, difference").fetchall() == [("q", -0.5)]
-
-
-@pytest.mark.slow
 def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> None:
     """Six of thirty are (0.1 + 0.2 + 0.3) / 3 and (0.3 + 0.2 + 0.1) / 3, which are two doubles."""
     of_tenths(wh, [1, 2, 3], [3, 2, 1])
@@ -432,6 +361,7 @@ def test_equal_values_share_a_place_whatever_their_last_bits(wh: Warehouse) -> N
     assert diff.boards.relation.project("place_before, place_after").fetchall() == [(1, 1), (1, 1)]
 
 
+@pytest.mark.sample(4, 4)
 @pytest.mark.parametrize(
     "number", [1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 8, 700))]
 )
@@ -469,6 +399,7 @@ def test_a_difference_that_is_the_same_everywhere_is_no_certainty(
     assert [row[list(board.columns).index("P@10 ±")] is None for row in board] == [number == 1] * 2
 
 
+@pytest.mark.sample(3)
 @needs_cases
 @pytest.mark.parametrize(
     ("correction", "theirs"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")]
@@ -583,24 +514,6 @@ def test_what_is_judged_is_no_hypothesis(four: Warehouse) -> None:
         four.check("tiny", "Judged@2", alpha=0.05)
 
 
-@pytest.mark.slow
-def test_nothing_differs(four: Warehouse) -> None:
-    four.ingest_run("tiny", ranks(1, 1, 1, 1), name="copy")
-    four.evaluate(metrics="RR")
-    found = four.compare("tiny", ["old", "copy"], "RR")
-    (row,) = pairs(found)
-    assert (row["difference"], row["p"], row["p_adjusted"], row["effect_size"]) == (
-        0,
-        None,
-        None,
-        None,
-    )
-    assert any("p is undefined for 1 of 1" in note for note in found.notes)
-    for test in ("sign", "randomisation"):
-        (row,) = pairs(four.compare("tiny", ["old", "copy"], "RR", test=test))
-        assert row["p"] == 1.0
-
-
 def test_what_is_missing_or_wrong(four: Warehouse) -> None:
     for words, arguments, options in [
         ("ol … old", ("tiny", ["ol", "new"], "RR"), {}),
@@ -617,20 +530,6 @@ def test_what_is_missing_or_wrong(four: Warehouse) -> None:
     ]:
         with expect_refusal(words):
             four.compare(*arguments, **options)
-
-
-@pytest.mark.slow
-def test_an_older_version_of_the_qrels(four: Warehouse) -> None:
-    """Against the second version RR of new is 1, 1, 1, 1: x1 is judged too, and first where a is not."""
-    second = {query: {"a": 1, "x1": 1} for query in FOUR}
-    four.ingest_qrels("tiny", second, replace=True)
-    four.evaluate(metrics="RR")
-    assert pairs(four.compare("tiny", ["old", "new"], "RR"))[0]["difference"] == 0
-    older = four.compare("tiny", ["old", "new"], "RR", qrels=1, all_relevant=True)
-    assert pairs(older)[0]["difference"] == -3 / 8
-    assert values(older)["RR", "new"]["judged"] == 5 / 8
-    assert values(older)["RR", "new"]["if_all_relevant"] == 1.0
-    assert older.qrels_id != four.compare("tiny", ["old", "new"], "RR").qrels_id
 
 
 def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
@@ -717,41 +616,6 @@ def test_a_cutoff_that_counts_other_than_ranks_is_no_depth(wh: Warehouse) -> Non
     }
     assert "Judged@" not in found.values.text("table")
     assert len(wh.explain("tiny", "one", "q", "PartialAUC@1").relation.fetchall()) == 3
-
-
-@pytest.mark.long
-@needs_cases
-def test_all_relevant_and_judged_only_are_those_of_files(dl19: Warehouse, tmp_path: Path) -> None:
-    data = case("dl19_passage")
-    names = ["AP", "nDCG@10"]
-    found = values(dl19.compare("dl19", ["bm25", "tasb"], names, judged_only=True))
-    bounds = values(dl19.compare("dl19", ["bm25", "tasb"], names, all_relevant=True))
-    judged = {tuple(line.split()[::2]) for line in data.qrels.read_text().splitlines()}
-    files = [data.runs[run] for run in ("bm25", "tasb")]
-    alone, shares = (
-        {run: list(means) for run, *means in scores.board().fetchall()}
-        for scores in (
-            Warehouse.score(data.qrels, files, names, judged_only=True),
-            Warehouse.score(data.qrels, files, "Judged Judged@10"),
-        )
-    )
-    for run in ("bm25", "tasb"):
-        assert [found[name, run]["value"] for name in names] == alone[run]
-        assert [bounds[name, run]["judged"] for name in names] == shares[run]
-        rows = stored(
-            dl19, "select query_id, doc_id, rank from predictions where run = $run", run=run
-        )
-        queries = {query for query, _ in judged}
-        for name, cutoff in (("AP", 1000), ("nDCG@10", 10)):
-            added = [
-                f"{query} 0 {doc} 3"
-                for query, doc, rank in rows
-                if rank <= cutoff and query in queries and (query, doc) not in judged
-            ]
-            path = tmp_path / f"{run}-{cutoff}.txt"
-            path.write_text(data.qrels.read_text() + "\n".join(added) + "\n")
-            theirs = Warehouse.score(path, data.runs[run], name).means()
-            assert bounds[name, run]["if_all_relevant"] == theirs[name]
 
 
 @needs_cases
@@ -874,39 +738,6 @@ def test_power_is_statsmodels() -> None:
     ).fetchall()[2] == (2, None, 42693)
 
 
-def test_power_is_shown_on_request(four: Warehouse) -> None:
-    """The differences 1, 1, 0, 1 have the mean 0.75 and the deviation 0.5: d is 1.5.
-
-    Four queries find d = 2.13 in 80 % of cases at alpha 0.05 (Cohen 1988), so 1.06; d = 1.5 needs 6.
-    """
-    arguments = ("compare", "old", "new", "-d", "tiny", "-m", "MaxRank", "--db", str(four.path))
-    _, out, told = command(*arguments, "--power", "--only", "pairs")
-    assert out.splitlines()[0].split()[-2:] == ["detectable", "needed"]
-    assert out.splitlines()[2].split()[-2:] == ["1.0640", "6"]
-    assert "detectable: the smallest difference" in told
-    found = four.compare("tiny", ["old", "new"], "MaxRank", power=True, store=True)
-    assert [(round(row.detectable, 4), row.queries_needed) for row in found] == [(1.064, 6)]
-    assert "needed: how many queries" in found.to_latex()
-    assert "detectable" not in four.compare("tiny", ["old", "new"], "MaxRank").columns
-
-
-@pytest.mark.slow
-def test_too_few_queries_resolve_nothing(four: Warehouse) -> None:
-    """With three queries that differ no p of the sign test is below 2 * 0.5^3 = 0.25."""
-    why = "cannot be resolved with these queries: no p can be below 0.250, and alpha is 0.05"
-    for test in ("sign", "randomisation"):
-        found = four.compare("tiny", ["old", "new"], "RR", test=test)
-        assert f"RR: {why}" in found.notes
-        assert found.fetchall()[0][found.columns.index("p")] == 0.25
-    found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="sign", alpha=0.3, family="all")
-    assert "all metrics: cannot be resolved" in found.notes[1]
-    assert "no p can be below 0.500 after the correction, and alpha is 0.3" in found.notes[1]
-    told = four.compare("tiny", ["old", "new"], "RR", test="sign", alpha=0.3).notes
-    assert not any("resolved" in note for note in told)
-    # the t-test has no such bound
-    assert not any("resolved" in note for note in four.compare("tiny", ["old", "new"], "RR").notes)
-
-
 def test_columns_names_and_percent(four: Warehouse) -> None:
     """RR of old is 1 and of new 0.625; MaxRank, which is no share, stays as it is."""
     layout = {"label": {"old": "Old, 2019", "new": "New & better"}, "percent": True}
@@ -1003,18 +834,6 @@ def test_a_table_has_its_caption(four: Warehouse, tmp_path: Path) -> None:
     assert page.count(words) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, with booktabs")
-def test_tables_are_compiled(four: Warehouse, tmp_path: Path) -> None:
-    found = four.compare("tiny", ["old", "new"], "RR MaxRank", power=True, alpha=0.1)
-    board = four.leaderboard("tiny", ci=True)
-    eight = "AP,nDCG@10,P@10,RR,R@100,bpref,nDCG@5,AP(rel=2)@10"
-    wide = four.leaderboard("tiny", metrics=eight, percent=True).to_latex()
-    assert r"\shortstack[r]{nDCG\\@10 $\uparrow$}" in wide
-    assert r"\ifdim\linewidth<" in wide
-    compiles(found.to_latex() + board.to_latex() + wide, tmp_path)
-
-
 def compiles(text: str, folder: Path) -> None:
     """Let LaTeX compile a text, where it is installed; else look at what it would stumble over."""
     for table in re.findall(r"\\begin\{tabular\}\{(.*?)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
@@ -1036,18 +855,6 @@ def compiles(text: str, folder: Path) -> None:
     assert "Overfull" not in result.stdout
 
 
-def test_formats_for_programs(four: Warehouse) -> None:
-    arguments = ("compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path))
-    _, out, _ = command(*arguments, "-f", "csv")
-    (row,) = csv.DictReader(io.StringIO(out))
-    assert (row["base"], row["difference"], row["statistic"]) == ("old", "-0.375", "-3.0")
-    _, out, _ = command(*arguments, "-f", "json", "--only", "values")
-    found = json.loads(out)
-    assert [(one["run"], one["letter"], one["place"]) for one in found] == [
-        ("old", "a", 1), ("new", "b", 2),
-    ]  # fmt: skip
-
-
 def test_the_command_side_by_side(four: Warehouse) -> None:
     arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
     arguments += ["--queries", "1"]
@@ -1060,58 +867,10 @@ def test_the_command_side_by_side(four: Warehouse) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.long
-def test_side_by_side_as_it_was(four: Warehouse) -> None:
-    """The judgments and the run of then: RR of q1 was 1 and 1/2, and is 0 and 1."""
-    then = dt.datetime.now(dt.UTC)
-    four.ingest_qrels("tiny", {**FOUR, "q1": {"x1": 1}}, replace=True)
-    four.ingest_run("tiny", ranks(2, 1, 1, 1), name="new", replace=True)
-    four.evaluate(metrics="RR")
-    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
-    arguments += ["--queries", "1"]
-    assert command(*arguments)[1].startswith("q1  RR 0.0000 -> 1.0000 (+1.0000)")
-    was = command(*arguments, "--as-of", then.isoformat())
-    assert was[1].startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
-    (first, *_) = four.side_by_side("tiny", "old", "new", "RR", as_of=then).relation.fetchall()
-    assert first[5:] == (1, "a", 1, "x1", None)
-    # its new version has no value against the first judgments yet
-    code, out, told = command(*arguments, "--qrels", "1")
-    assert (code, "computed for 1 run and not stored: RR" in told) == (0, True)
-    four.evaluate("tiny", metrics="RR", qrels=1)
-    assert out == command(*arguments, "--qrels", "1")[1]
-    assert out.startswith("q1  RR 1.0000 -> 0.5000 (-0.5000)")
-
-
-def test_lists_of_no_query_and_no_rank(four: Warehouse) -> None:
-    for number in ("queries", "depth"):
-        with pytest.raises(UsageError, match=f"{number} is at least 1, not 0"):
-            four.side_by_side("tiny", "old", "new", "RR", **{number: 0})
-
-
 def test_a_board_is_sorted_by_one_metric(four: Warehouse) -> None:
     for several in ("RR MaxRank", "P_1,2", "official"):
         with pytest.raises(UsageError, match=f"{several}: stands for several metrics; name one"):
             four.leaderboard("tiny", sort=several)
-
-
-@pytest.mark.parametrize(
-    "unfit",
-    [
-        ["--base", "old"], ["--all-pairs"], ["--judged-only"], ["--all-relevant"], ["--store"],
-        ["--test", "sign"], ["--correction", "bh"], ["--alpha", "0.1"],
-    ],
-)  # fmt: skip
-def test_what_does_not_go_with_lists(four: Warehouse, unfit: list[str]) -> None:
-    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
-    code, out, told = command(*arguments, "--queries", "1", *unfit)
-    assert (code, out) == (2, "")
-    assert f"leave {unfit[0]} out" in told
-
-
-def test_values_have_the_depth_of_their_metric(four: Warehouse) -> None:
-    arguments = ["compare", "old", "new", "-d", "tiny", "-m", "RR", "--db", str(four.path)]
-    code, out, told = command(*arguments, "--depth", "3")
-    assert (code, out, "how far down --queries shows lists" in told) == (2, "", True)
 
 
 def test_marks_survive_what_a_format_escapes() -> None:
@@ -1232,3 +991,37 @@ def test_the_leader_of_a_board_may_be_another(dl19: Warehouse) -> None:
     shares = [row.p_first for row in board]
     assert shares == pytest.approx(is_first.mean(axis=1), abs=0.05)
     assert 0 < shares[1] < shares[0] < 1
+
+
+@pytest.mark.slow
+def test_values_of_one_number_do_not_differ_side_by_side(wh: Warehouse) -> None:
+    """AP of ranks 1 7 14 is (1 + 2/7 + 3/14) / 3 = 1/2, as that of 2 4 6; as doubles they differ."""
+    ranks = {"one": {"p": (1, 7, 14), "q": (1, 2, 3)}, "other": {"p": (2, 4, 6), "q": (2, 4, 6)}}
+    wh.ingest_qrels("tiny", {q: dict.fromkeys("abc", 1) for q in "pq"})
+    for name, lists in ranks.items():
+        run = {}
+        for query, places in lists.items():
+            run[query] = {f"x{n}": -float(n) for n in range(1, 15) if n not in places}
+            run[query] |= {doc: -float(n) for doc, n in zip("abc", places, strict=True)}
+        wh.ingest_run("tiny", run, name=name)
+    wh.evaluate(metrics="AP")
+    assert (
+        len(wh.query("select distinct value from query_scores where query_id = 'p'").fetchall())
+        == 2
+    )
+    found = wh.side_by_side("tiny", "one", "other", "AP", depth=1).relation
+    assert found.project("query_id, difference").fetchall() == [("q", -0.5)]
+
+
+@pytest.mark.slow
+def test_an_older_version_of_the_qrels(four: Warehouse) -> None:
+    """Against the second version RR of new is 1, 1, 1, 1: x1 is judged too, and first where a is not."""
+    second = {query: {"a": 1, "x1": 1} for query in FOUR}
+    four.ingest_qrels("tiny", second, replace=True)
+    four.evaluate(metrics="RR")
+    assert pairs(four.compare("tiny", ["old", "new"], "RR"))[0]["difference"] == 0
+    older = four.compare("tiny", ["old", "new"], "RR", qrels=1, all_relevant=True)
+    assert pairs(older)[0]["difference"] == -3 / 8
+    assert values(older)["RR", "new"]["judged"] == 5 / 8
+    assert values(older)["RR", "new"]["if_all_relevant"] == 1.0
+    assert older.qrels_id != four.compare("tiny", ["old", "new"], "RR").qrels_id

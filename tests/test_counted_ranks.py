@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import duckdb
 import pytest
 from rows import insert
 
-from warehouse import Warehouse
-from warehouse.evaluate import hits, stored_hits
+from warehouse.evaluate import hits
 from warehouse.evaluate.plan import matched_sql, ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics import protocols
@@ -67,6 +65,7 @@ def lists(rng: random.Random) -> list[Row]:
     ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_counting_and_sorting_agree(con: duckdb.DuckDBPyConnection, protocol: str) -> None:
     """Equal scores, scores equal as 32-bit floats, distances, queries without a list or judgments."""
@@ -116,101 +115,6 @@ def test_places_and_sorting_agree(
     assert found > 100
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_lists_without_equal_scores_are_as_they_stand(
-    con: duckdb.DuckDBPyConnection, protocol: str
-) -> None:
-    rules = protocols.get(protocol)
-    listed = [(r, f"q{q}", f"d{n}", -float(n)) for r in (0, 1) for q in range(3) for n in range(9)]
-    put(con, random.Random(1), listed)
-    without = hits.by_place(con, rules, len(listed))
-    assert without == matched_sql(rules, "placed", tied=False)
-    by_sorting = sorted(con.execute(matched_sql(rules)).fetchall())
-    assert sorted(con.execute(without).fetchall()) == by_sorting
-    assert len(by_sorting) > 5
-    put(con, random.Random(1), [*listed, (1, "q2", "d9", -8.0)])
-    assert hits.by_place(con, rules, len(listed)) == matched_sql(rules, "placed", tied=True)
-
-
-@pytest.mark.parametrize(
-    ("rows", "runs"),
-    [
-        ([(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)], {7}),
-        ([(0, "q1", "a", 2.0), (0, "q2", "a", 1.0), (0, "q1", "b", 1.0)], {7}),
-        ([(0, "q1", "a", 2.0), (0, "q1", "b", 2.0), (1, "q1", "b", 1.0), (1, "q1", "a", 1.5)], {8}),
-        (
-            [(0, "q1", "a", 2.0), (1, "q1", "a", 2.0), (1, "q2", "b", 3.0), (1, "q2", "c", 2.0)],
-            set(),
-        ),
-    ],
-    ids=[
-        "a score rises",
-        "a list in two pieces",
-        "a score of the second run rises",
-        "no list rises",
-    ],
-)
-def test_the_runs_that_are_out_of_order(
-    con: duckdb.DuckDBPyConnection, rows: list[Row], runs: set[int]
-) -> None:
-    """The first run of `put` is number 7, the second 8."""
-    put(con, random.Random(1), rows)
-    assert hits.out_of_order(con, protocols.get("default")) == runs
-
-
-def test_of_more_steps_than_are_kept_nothing_is_known(
-    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(con, random.Random(1), [(0, "q1", "a", 2.0), (1, "q1", "a", 2.0), (1, "q1", "b", 2.0)])
-    for limit, runs in ((2, set()), (1, {7, 8})):
-        monkeypatch.setattr(hits, "STEPS", limit)
-        assert hits.out_of_order(con, protocols.get("default")) == runs
-
-
-def test_steps_that_are_not_all_kept_are_too_many_to_count(
-    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a list begins something is met that is no step: it takes no step's place."""
-    monkeypatch.setattr(checks, "STEPS", 2)
-    monkeypatch.setattr(hits, "STEPS", 2)
-    one_tie = [
-        (0, f"q{q}", doc, 1.0 if q == 8 else s) for q in range(9) for s, doc in ((2, "a"), (1, "b"))
-    ]
-    put(con, random.Random(1), one_tie)
-    assert con.execute("from list_step").fetchall() == [(17, "tie")]
-    assert hits.out_of_order(con, protocols.get("default")) == set()
-    put(con, random.Random(1), [(0, "q1", doc, 1.0) for doc in "abcdefgh"])
-    assert hits.out_of_order(con, protocols.get("default")) == {7}
-
-
-def test_a_distance_that_rises_is_in_order(con: duckdb.DuckDBPyConnection) -> None:
-    rows = [(0, "q1", "a", 1.0), (0, "q1", "b", 2.0)]
-    put(con, random.Random(1), rows, lowest_first=True)
-    rules = protocols.get("default")
-    assert hits.out_of_order(con, rules) == set()
-    put(con, random.Random(1), rows[::-1], lowest_first=True)
-    assert hits.out_of_order(con, rules) == {7}
-
-
-def test_a_score_that_rises_beyond_32_bits_rises_where_64_count(
-    con: duckdb.DuckDBPyConnection,
-) -> None:
-    """As 32-bit floats they are the same: trec_eval 9 breaks the tie, trec_eval 10 sees none."""
-    put(con, random.Random(1), [(0, "q1", "a", 1.0), (0, "q1", "b", 1.00000001)])
-    assert not hits.out_of_order(con, protocols.get("trec_eval_9"))
-    assert hits.out_of_order(con, protocols.get("trec_eval_10"))
-
-
-@pytest.mark.parametrize(("protocol", "rr"), [("trec_eval_9", 0.5), ("trec_eval_10", 1.0)])
-def test_a_file_with_scores_that_differ_beyond_32_bits(
-    tmp_path: Path, protocol: str, rr: float
-) -> None:
-    """By hand: as 64-bit numbers a is first; as 32-bit ones the two are equal, and b the later id."""
-    run = tmp_path / "near.run"
-    run.write_text("q1 Q0 b 1 1.0 t\nq1 Q0 a 2 1.00000001 t\n")
-    assert Warehouse.score({"q1": {"a": 1}}, run, "RR", protocol=protocol).means() == {"RR": rr}
-
-
 def test_many_predictions_of_which_few_are_of_judged_documents(
     con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,74 +128,3 @@ def test_many_predictions_of_which_few_are_of_judged_documents(
         assert hits.by_place(con, rules, 999_999) == matched_sql(rules, "placed", tied=False)
         expected = matched_sql(rules, "placed", sparse=sparse, tied=False)
         assert hits.by_place(con, rules, 1_000_000) == expected
-
-
-def test_lists_are_counted_where_little_is_judged(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("insert into scope_judgment select 'q1', 'd' || i, 1 from range(19) as t (i)")
-    con.execute("insert into scope_judgment values ('q2', 'd', 0)")
-    assert hits.has_few_judgments(con)
-    con.execute("insert into scope_judgment values ('q2', 'e', 0)")
-    assert not hits.has_few_judgments(con)
-
-
-WORDS = {"q1": {"b": 3.0, "c": 2.0, "a": 2.0}, "q2": {"a": 1.0}}
-NUMBERS = {"q1": {"9": 3.0, "10": 2.0, "8": 2.0}, "q2": {"10": 1.0}}
-DISTANCES = {"q1": {"10": 2.0, "8": 2.0, "9": 3.0}, "q2": {"10": 1.0}}
-RISING = {"q1": {"9": 2.0, "8": 3.0}}
-RUNS = {"words": WORDS, "numbers": NUMBERS, "distances": DISTANCES, "rising": RISING}
-
-
-@pytest.mark.long
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    ("batch", "names", "sorted_runs"),
-    [
-        # every run by itself
-        (1, ["rising", "words", "numbers", "distances"], ["rising"]),
-        # those whose documents are stored alike together, with others between them
-        (1_000_000, ["words", "numbers", "words again", "numbers again", "distances"], []),
-        # one that is out of order does not keep the others from it
-        (
-            1_000_000,
-            ["words", "rising", "numbers", "rising again", "distances"],
-            ["rising", "rising again"],
-        ),
-    ],
-)
-def test_stored_runs_are_ranked_by_place_where_they_stand_in_order(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    batch: int,
-    names: list[str],
-    sorted_runs: list[str],
-) -> None:
-    """By hand, 8 and a being relevant for q1, 10 and a for q2.
-
-    Equal scores are in the order of the texts, the last first: c before a, and 8 before 10. So the
-    reciprocal ranks are 1/3 and 1/1 of WORDS, 1/2 and 1/1 of NUMBERS, 1/1 and 1/1 of DISTANCES, lowest
-    first, and 1/1 and 0 of RISING.
-    """
-    seen: list[int] = []
-    in_any_order = hits.in_any_order
-
-    def spy(con: duckdb.DuckDBPyConnection, protocol: protocols.Protocol) -> str:
-        seen.extend(row[0] for row in con.execute("select run_id from batch").fetchall())
-        return in_any_order(con, protocol)
-
-    monkeypatch.setattr(hits, "in_any_order", spy)
-    monkeypatch.setattr(stored_hits, "BATCH_PREDICTIONS", batch)
-    wh = Warehouse(tmp_path / "w.duckdb")
-    for dataset in ("d", "another"):
-        wh.ingest_qrels(dataset, {"q1": {"8": 1, "a": 1}, "q2": {"10": 1, "a": 1}})
-    for name in names:
-        run = RUNS[name.removesuffix(" again")]
-        for dataset in ("another", "d"):
-            wh.ingest_run(dataset, run, name=name, lower_is_better=name == "distances")
-    wh.evaluate("d", metrics="RR")
-    ids = dict(wh.query("select run_id, name from store.run").fetchall())
-    assert sorted(ids[run] for run in seen) == sorted_runs
-    expected = {"words": [1 / 3, 1], "numbers": [1 / 2, 1], "distances": [1, 1], "rising": [1, 0]}
-    for name in names:
-        sql = "select value from query_scores where run = $run order by query_id"
-        values = [row[0] for row in wh.query(sql, {"run": name}).fetchall()]
-        assert values == expected[name.removesuffix(" again")], name

@@ -104,25 +104,6 @@ def test_a_file_beside_another_has_a_database_of_its_own(
     assert len(opened) == 5
 
 
-@pytest.mark.long
-def test_threads_read_at_once(files: tuple[Warehouse, Warehouse]) -> None:
-    together = threading.Barrier(4)
-    found: dict[int, set[object]] = {}
-
-    def read(number: int) -> None:
-        together.wait(60)
-        for _ in range(5):
-            rows = files[number % 2].leaderboard("d").fetchall()
-            found.setdefault(number, set()).add(rows[0][1])
-
-    threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {0: {"first"}, 1: {"second"}, 2: {"first"}, 3: {"second"}}
-
-
 def leave_open(path: Path, error: Exception | None) -> None:
     """Read a file, and end with a transaction that is still open."""
     with database.read(path) as con:

@@ -42,6 +42,7 @@ def tags(wh: Warehouse) -> Warehouse:
     return wh
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("by", "parts", "expected"),
     [

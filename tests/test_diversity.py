@@ -1,15 +1,12 @@
-"""The measures of judgments by iteration against their twins; see also test_peers_ir_measures."""
+"""The measures of judgments by iteration ; their values are in test_peers_pyndeval."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-import oracles_diversity
 import pytest
-from oracles_diversity import METRICS
 from test_metric_properties import collection
-from twins import OF_RUN, Ranked, compare, own, ranked, rules_of, twin
 
 from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
@@ -70,45 +67,6 @@ def highest(judged: Judged) -> dict[str, dict[str, int]]:
                 now = found.setdefault(query, {})
                 now[doc] = max(grade, now.get(doc, grade))
     return found
-
-
-@pytest.mark.sample(4, 2)
-@pytest.mark.core
-@pytest.mark.parametrize(
-    ("seed", "options"),
-    [
-        (1, {}),
-        (2, {"protocol": "trec_eval_9"}),
-        (3, {"depth": 3}),
-        (4, {"level": 2}),
-        (5, {"judged_only": True}),
-        (6, {"judged_only": True, "depth": 4, "protocol": "trec_eval_10"}),
-        (7, {"protocol": OF_RUN}),
-        (8, {"protocol": OF_RUN, "judged_only": True, "depth": 4}),
-    ],
-)
-def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
-    judged, run = by_iteration(random.Random(seed))
-    rules = rules_of(**options)
-
-    def value(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        found, params = twin(metric.name, oracles_diversity), own(metric)
-        iterations = judged.get(one.query, {})
-        if not iterations:
-            return None
-        if params.get("groups") != "all":
-            return found(one.docs, iterations, **params)
-        # each takes out what it did not judge itself
-        lists = {i: ranked(one.query, run, g, rules).docs for i, g in iterations.items()}
-        return sum(found(docs, {i: iterations[i]}, **params) for i, docs in lists.items()) / len(
-            lists
-        )
-
-    compared = compare(
-        (highest(judged), run), METRICS, value, source=written(judged, tmp_path),
-        given={"iterations": True}, **options,
-    )  # fmt: skip
-    assert compared > 800
 
 
 def test_one_iteration_is_as_without(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def modules() -> list[str]:
 TOUR = "warehouse.warehouse"
 
 
+@pytest.mark.sample(8, 2)
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(
     "name",

@@ -172,7 +172,7 @@ def test_a_fault_of_the_engine_is_in_words(
             LOADS[load](wh, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_statement_of_loading_fails_in_words(wh: Warehouse, tmp_path: Path) -> None:
     wh.ingest_qrels("d", NESTED)
     known: set[str] = set()

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import InTurn, Older, bits, computable, first_files, stored
+from engines import InTurn, Older, bits, computable, stored
 from refusals import expect_refusal
-from shared_cases import needs_cases
 
 from warehouse import Warehouse
 from warehouse.errors import EngineError, InputError, UsageError
@@ -55,6 +54,7 @@ def test_parts_are_scored_as_the_whole(files: list[Path]) -> None:
         Warehouse.score(QRELS, [files[1]], METRICS, engine=engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "num_buckets", "every"),
     [
@@ -93,20 +93,6 @@ def test_buckets_of_queries_are_scored_as_the_whole(
     assert engine.num_parts == 6 + num_buckets + 1
 
 
-@pytest.mark.long
-@needs_cases
-def test_buckets_of_a_real_case() -> None:
-    for case, protocol in (("ml_latest_small", "default"), ("dl19_passage", "trec_eval_c")):
-        qrels, runs = first_files(case)
-        metrics = computable(protocol, pooled=False)
-        plain = Warehouse.score(qrels, runs[:2], metrics, protocol=protocol)
-        found = Warehouse.score(
-            qrels, runs[:2], metrics, protocol=protocol, engine=InTurn(), by="query", buckets=3
-        )
-        assert bits(found.relation) == bits(plain.relation)
-        assert bits(found.board()) == bits(plain.board())
-
-
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file of two datasets, one with numbers for documents, with ties and empty lists."""
@@ -141,6 +127,7 @@ def evaluated(
     return [Warehouse(file).evaluate(metrics=metrics, **options) for metrics in calls]
 
 
+@pytest.mark.sample(2, 2)
 @pytest.mark.parametrize(
     ("protocol", "buckets", "every"),
     [

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from projects import stored
 from refusals import expect_refusal
-from shared_cases import CASES, needs_cases
+from shared_cases import CASES
 
 from warehouse.errors import UsageError
 from warehouse.evaluate import engine, evaluation, plan, scope, stored_runs
@@ -234,6 +234,7 @@ def test_a_changed_sentence_makes_nothing_stale(
 # --------------------------------------------------------------------------- all or nothing
 
 
+@pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize("when", [1, "scores"])
 def test_an_evaluation_that_fails_leaves_yesterdays_board(
@@ -371,20 +372,6 @@ def test_stored_values_are_the_scored_ones_to_the_bit(
     assert_stored_is_scored(wh, "dl19", qrels, runs)
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(3, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.long)]
-)
-@needs_cases
-def test_stored_values_are_the_scored_ones_on_the_shared_case(wh: Warehouse, number: int) -> None:
-    folder = CASES / "dl19_passage"
-    runs = sorted((folder / "runs").glob("*.run.gz"))[-number:]
-    assert len(runs) == number
-    wh.ingest_qrels("dl19", str(folder / "qrels.txt"))
-    for path in runs:
-        wh.ingest_run("dl19", str(path))
-    assert_stored_is_scored(wh, "dl19", folder / "qrels.txt", runs)
-
-
 def everything(wh: Warehouse) -> dict[tuple, str | None]:
     found = stored(wh, "select run, protocol, metric, query_id, value from query_score_versions")
     totals = stored(wh, "select run, protocol, metric, 'all', value from scores")
@@ -458,32 +445,6 @@ def test_the_demo_is_what_its_files_say(demo: Warehouse, demo_data: Path) -> Non
         assert row[3] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
-@pytest.mark.long
-def test_totals_are_summed_in_the_order_of_the_queries(tmp_path: Path) -> None:
-    """With two threads DuckDB's plain sum over this many rows differs in its last bits by chance."""
-    chance, wh = random.Random(5), Warehouse(tmp_path / "w.duckdb", threads=2)
-    queries, runs = 20_000, 8
-    names = [f"q{chance.randrange(10**9)}" for _ in range(queries)]
-    wh.ingest_qrels("many", {name: {"x": 1} for name in names})
-    for number in range(runs):
-        wh.ingest_run(
-            "many",
-            {name: {f"{n}": -n for n in range(chance.randrange(9))} | {"x": -9} for name in names},
-            name=f"r{number}",
-        )
-    wh.evaluate(metrics="RR nDCG")
-    for run, metric, value in stored(wh, "select run, metric, value from scores"):
-        total = 0.0
-        for (one,) in stored(
-            wh,
-            "select value from query_score_versions where run = $r and metric = $m order by query_id",
-            r=run,
-            m=metric,
-        ):
-            total += one
-        assert bits(value) == bits(total / len(set(names))), f"{metric} of {run}"
-
-
 # --------------------------------------------------------------------------- many lines, little memory
 
 
@@ -532,7 +493,7 @@ def in_little_memory(tmp_path: Path, program, qrels: Path, run: Path, limit: str
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_lines_in_little_memory(tmp_path: Path, program) -> None:
     """Every tenth document is judged; the one at rank 10 q is the first relevant one of query q."""
     queries, depth = 400, 1000
@@ -654,20 +615,6 @@ def test_what_changes_while_values_are_computed_is_in_them(tiny: Warehouse, coun
 
 
 @pytest.mark.slow
-def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse) -> None:
-    other, seen = Warehouse(tiny.path, lock_timeout=0), []
-
-    def change(_: str) -> None:
-        seen.append(1)
-        if len(seen) <= 2:
-            other.ingest_run("tiny", {"q1": {"b": len(seen)}}, name=f"run {len(seen)}")
-
-    assert tiny.evaluate("tiny", metrics="RR", on_metric=change).computed == 4
-    assert len(seen) == 3
-    assert tiny.verify().num_verified == 4
-
-
-@pytest.mark.slow
 def test_values_of_several_datasets_are_computed_ahead(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -730,3 +677,17 @@ def test_windows_of_runs_are_stored_one_after_another(
     # AP of run 0 and RR are gone with it; numbers are not used again, and none is left out
     assert stored(wh, "select max(evaluation_id) from store.evaluation") == [(4 + 8 + 10,)]
     assert wh.verify().is_good
+
+
+@pytest.mark.slow
+def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse) -> None:
+    other, seen = Warehouse(tiny.path, lock_timeout=0), []
+
+    def change(_: str) -> None:
+        seen.append(1)
+        if len(seen) <= 2:
+            other.ingest_run("tiny", {"q1": {"b": len(seen)}}, name=f"run {len(seen)}")
+
+    assert tiny.evaluate("tiny", metrics="RR", on_metric=change).computed == 4
+    assert len(seen) == 3
+    assert tiny.verify().num_verified == 4

@@ -154,34 +154,6 @@ def test_a_list_that_changes_makes_values_stale(seen):
         assert (done.protocol, board(seen, done.protocol)[0][0]) == ("default~excluded", value)
 
 
-@pytest.mark.slow
-def test_parts_of_slices_leave_documents_out(seen):
-    for id in ("docs", "queries"):
-        names = "abc" if id == "docs" else ("q1", "q2")
-        table = {name: {f"{id}_kind": "x"} for name in names}
-        seen.ingest_attributes("d", table, of=id, name=id)
-        seen.evaluate("d", metrics="RR NumRet", slices=f"{id}_kind", exclude="training")
-        part = seen.leaderboard(
-            "d", metrics="RR NumRet", slice=f"{id}_kind", protocol="default~training"
-        )
-        assert part.relation.project("RR, NumRet").fetchall() == [(0.5, 2.0)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rule", "by"), [("list", "run"), ("training", "query")])
-def test_tasks_elsewhere_leave_the_same_documents_out(seen, by, rule):
-    given = {"q1": {"a": 1}, "q2": {"a": 1}}
-    how = {"training": given, "exclude": given if rule == "list" else rule}
-    alone = means(SEEN_QRELS, SEEN_RUN, **how)
-    engine = {"engine": InTurn(), "by": by, "buckets": 2 if by == "query" else None}
-    scores = score(SEEN_QRELS, [SEEN_RUN], METRICS, **how, **engine)
-    assert scores.read[0].num_excluded == 2
-    values = scores.relation.filter("query_id = 'all'").project("metric, value").fetchall()
-    assert dict(values) == alone
-    seen.evaluate("d", metrics="RR NumRet", exclude="training", **engine)
-    assert board(seen, "default~training") == [(0.5, 2.0)]
-
-
 def test_the_script_for_people_leaves_documents_out(seen, wh):
     import duckdb
 
@@ -219,6 +191,7 @@ def test_what_cannot_be_left_out_is_refused(seen, put):
         score(SEEN_QRELS, SEEN_RUN, "RR", exclude=put("a,b\n1,2\n", "x.csv"))
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_left_out(seen, run, put):
     listed = put('{"query_id": "q1", "excluded_ids": ["a"]}\n', "gone.jsonl")
     db = "--db", str(seen.path)
@@ -231,3 +204,32 @@ def test_the_command_says_what_is_left_out(seen, run, put):
     seen.ingest_run("d", SEEN_RUN | {"q2": {"b": 1.0}}, name="other")
     compared = seen.compare("d", "r", metrics="RR", protocol="default~gone")
     assert "attribute gone" in compared.text("latex")
+
+
+@pytest.mark.slow
+def test_parts_of_slices_leave_documents_out(seen):
+    for id in ("docs", "queries"):
+        names = "abc" if id == "docs" else ("q1", "q2")
+        table = {name: {f"{id}_kind": "x"} for name in names}
+        seen.ingest_attributes("d", table, of=id, name=id)
+        seen.evaluate("d", metrics="RR NumRet", slices=f"{id}_kind", exclude="training")
+        part = seen.leaderboard(
+            "d", metrics="RR NumRet", slice=f"{id}_kind", protocol="default~training"
+        )
+        assert part.relation.project("RR, NumRet").fetchall() == [(0.5, 2.0)]
+
+
+@pytest.mark.sample(2, 2)
+@pytest.mark.slow
+@pytest.mark.parametrize(("rule", "by"), [("list", "run"), ("training", "query")])
+def test_tasks_elsewhere_leave_the_same_documents_out(seen, by, rule):
+    given = {"q1": {"a": 1}, "q2": {"a": 1}}
+    how = {"training": given, "exclude": given if rule == "list" else rule}
+    alone = means(SEEN_QRELS, SEEN_RUN, **how)
+    engine = {"engine": InTurn(), "by": by, "buckets": 2 if by == "query" else None}
+    scores = score(SEEN_QRELS, [SEEN_RUN], METRICS, **how, **engine)
+    assert scores.read[0].num_excluded == 2
+    values = scores.relation.filter("query_id = 'all'").project("metric, value").fetchall()
+    assert dict(values) == alone
+    seen.evaluate("d", metrics="RR NumRet", exclude="training", **engine)
+    assert board(seen, "default~training") == [(0.5, 2.0)]

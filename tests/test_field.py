@@ -201,6 +201,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.sample(8, 2)
 @pytest.mark.core
 @pytest.mark.parametrize("rule", OF_A)
 @pytest.mark.parametrize("layout", [*LAYOUTS, "records"])
@@ -282,6 +283,7 @@ def test_several_systems_in_one_file(put):
     assert Warehouse.score(truth, apart, "RR").means() == {"RR": 1.0}
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "records"])
 @pytest.mark.parametrize("column", ["system", "Model_Name"])
 def test_several_systems_in_one_table(put, suffix, column):
@@ -347,6 +349,7 @@ def test_scores_that_rise_down_each_list_may_be_distances(put, suffix):
     assert not Warehouse.score({"q": {"a": 1}}, shuffled, "RR").read[0].staged.warnings
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [

@@ -160,6 +160,7 @@ MOVIELENS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("left_out", "qrels", "training"),
     [

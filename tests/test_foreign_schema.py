@@ -171,7 +171,8 @@ def answers(wh: Warehouse) -> list[object]:
     return found
 
 
-@pytest.mark.sample(25, 3)
+@pytest.mark.slow
+@pytest.mark.sample(7, 7)
 @pytest.mark.parametrize("case", IGNORED)
 def test_what_others_added_is_never_run(changed, case: str) -> None:
     wh = changed(IGNORED[case])

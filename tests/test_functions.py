@@ -17,8 +17,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_diversity import METRICS as OF_ITERATIONS
-from oracles_sampled import METRICS as OF_SAMPLES
+from peered import OF_ITERATIONS, OF_SAMPLES
 from test_metric_pages import text_of
 from test_metric_properties import collection
 
@@ -377,16 +376,6 @@ def added(values: list[float]) -> float:
     return functools.reduce(operator.add, values, 0.0)
 
 
-def test_interpolated_precision_is_the_highest_from_a_rank_on(
-    con: duckdb.DuckDBPyConnection,
-) -> None:
-    """Relevant documents at the ranks 1, 4, 5 and 6; that at 3 is not relevant."""
-    rows = "(values (true, 1, 1), (false, 1, 3), (true, 2, 4), (true, 3, 5), (true, 4, 6))"
-    for needed, highest in ((0, 1), (1, 1), (2, 4 / 6), (4, 4 / 6), (5, 0)):
-        called = f"interpolated_precision(is_rel, found, rank, {needed})"
-        assert one(con, f"(select {called} from {rows} as hit (is_rel, found, rank))") == highest
-
-
 def test_a_place_may_be_several_columns(con: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(1)
     rows = [(rng.random() * 10 ** rng.randint(-9, 9), rng.randrange(3), n) for n in range(50)]
@@ -396,50 +385,6 @@ def test_a_place_may_be_several_columns(con: duckdb.DuckDBPyConnection) -> None:
     for x, _, _ in sorted(rows, key=lambda row: row[1:]):
         expected += x
     assert one(con, "(select total(x, (a, b)) from placed)") == expected
-
-
-def test_dcg_is_a_sum_of_discounted_gains(con: duckdb.DuckDBPyConnection) -> None:
-    rows = "(values (3, 1, true), (2, 2, false), (1, 4, true), (null, null, null)) as t (gain, rank, ok)"
-    found = con.execute(
-        f"select dcg(gain, rank, null), dcg(gain, rank, 2), dcg(gain, ok, rank, null) from {rows}"
-    ).fetchall()[0]
-    at_2, at_4 = 2 / math.log2(3), 1 / math.log2(5)
-    assert found == pytest.approx((3 + at_2 + at_4, 3 + at_2, 3 + at_4))
-
-
-def test_equal_scores_share_their_discounts(con: duckdb.DuckDBPyConnection) -> None:
-    """A document with gain 3, two that tie with gains 2 and 0, and one without gain."""
-    rows = "(values (3, 1, 1), (2, 2, 3), (0, 4, 4), (null, null, null)) as tie (gain, one, last)"
-    found = con.execute(
-        f"select tied_dcg(gain, one, last, null), tied_dcg(gain, one, last, 2) from {rows}"
-    ).fetchall()[0]
-    at_2, at_3 = 1 / math.log2(3), 1 / math.log2(4)
-    assert found == pytest.approx((3 + 2 * (at_2 + at_3) / 2, 3 + 2 * at_2 / 2))
-
-
-def test_common_features_adds_up_the_blocks(con: duckdb.DuckDBPyConnection) -> None:
-    blocks = (
-        "(values ('0110'::bit, '1110'::bit), ('0001'::bit, '0011'::bit)) as block (ones, others)"
-    )
-    assert one(con, f"(select common_features(ones, others) from {blocks})") == 3
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_tau_ap_and_the_difference_of_pairs(con: duckdb.DuckDBPyConnection, seed: int) -> None:
-    """Against pairs counted one by one; the second ranking is a shuffled first."""
-    rng = random.Random(seed)
-    second = list(range(7))
-    rng.shuffle(second)
-    above = [sum(second[other] < second[item] for other in range(item)) for item in range(7)]
-    rows = ", ".join(f"({in_both}, {item})" for item, in_both in enumerate(above))
-    found = one(
-        con, f"(select tau_ap(in_both, above) from (values {rows}) as item (in_both, above))"
-    )
-    assert found == pytest.approx(2 * sum(above[n] / n for n in range(1, 7)) / 6 - 1)
-    pairs = [(a, b) for b in range(7) for a in range(b)]
-    difference = sum(1 if second[a] < second[b] else -1 for a, b in pairs)
-    assert one(con, "same_less_swapped($1, 21, 21, 7)", sum(above)) == difference
-    assert one(con, "same_less_swapped($1, 21, 21, 7, tied := 1)", sum(above)) == difference - 1
 
 
 def test_units_are_powers_of_two_that_sums_fit_in(con: duckdb.DuckDBPyConnection) -> None:

@@ -271,6 +271,7 @@ def test_a_share_is_the_same_queries_each_time(wh: Warehouse) -> None:
     assert found[1] == ["q", "r", "s"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("metric", ["nDCG@2", "AvgRank"])
 def test_the_best_of_the_grid_is_taken(wh: Warehouse, metric: str) -> None:
     """Each trial has the value that the run has which is made and scored by itself."""
@@ -339,6 +340,7 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
 # ------------------------------------------------------------------------- what goes wrong
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("given", "message"),
     [

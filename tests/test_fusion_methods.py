@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import oracles_fusion as oracles
 import pytest
 from fusions import DATASET, Lists, loaded, merged, recipe
 from refusals import expect_refusal
@@ -30,8 +29,6 @@ RUNS = {"A": {"q": {"x": 3.0, "y": 2.0}, "r": {"x": 1.0}}, "B": {"q": {"z": 2.0,
 QRELS = {"q": {"x": 1, "u": 1, "y": 0}, "r": {"y": 1, "x": 0}}
 METHODS = sorted(fusion.methods())
 NORMALISATIONS = sorted(fusion.normalisations())
-# Where one list alone has the scores of its ranks, none above another.
-WITHOUT_ORDER = ("log_isr", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
 
 
 def case(folder: str, name: str) -> dict[str, Any]:
@@ -123,26 +120,6 @@ def test_case(two: duckdb.DuckDBPyConnection, folder: str, name: str) -> None:
         assert ours[query] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.sample(4, 2)
-@pytest.mark.parametrize("name", METHODS)
-def test_as_in_plain_python(three: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Over lists with ties, of other lengths, and missing; trained on queries without any too."""
-    written = {
-        "probfuse": f"probfuse(segments={oracles.SEGMENTS})",
-        "slidefuse": f"slidefuse(w={oracles.WINDOW})",
-    }.get(name, name)
-    runs, weights = random_runs(1), _weights(name, 3)
-    norms = NORMALISATIONS if name == "mnz" else ("none", "min-max-inverted", "borda")
-    for norm in norms:
-        ours = merged(three, recipe(three, "ABC", written, norm, weights))
-        theirs = oracles.merged(
-            name, norm, [runs[run] for run in "ABC"], weights or (1, 1, 1), random_qrels(2)
-        )
-        assert set(ours) == set(theirs)
-        for query, docs in theirs.items():
-            assert ours[query] == pytest.approx(docs, rel=1e-9, abs=1e-9), (norm, query)
-
-
 def test_even_documents_have_even_condorcet_scores() -> None:
     """A cycle: a beats b, b beats c, c beats a; each beats the last, d. Three have 4, one 1."""
     runs = {
@@ -213,28 +190,6 @@ def test_order_of_the_runs_changes_no_bit(three: duckdb.DuckDBPyConnection, name
     expected = merged(three, recipe(three, "ABC", name, None, weights))
     turned = None if weights is None else [weights[2], weights[0], weights[1]]
     assert merged(three, recipe(three, "CAB", name, None, turned)) == expected
-
-
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in WITHOUT_ORDER])
-def test_one_run_keeps_its_order(three: duckdb.DuckDBPyConnection, name: str) -> None:
-    weights = None if _weights(name, 1) is None else [1.0]
-    for query, docs in merged(three, recipe(three, "A", name, None, weights)).items():
-        run = random_runs(1)["A"][query]
-        order = sorted(run, key=lambda doc: (run[doc], doc), reverse=True)
-        assert sorted(docs, key=lambda doc: (docs[doc], run[doc], doc), reverse=True) == order
-
-
-@pytest.mark.parametrize("name", NORMALISATIONS)
-def test_normalised_scores_keep_the_order(three: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Within bounds too; the documents that borda adds come last."""
-    run = random_runs(1)["A"]
-    for query, docs in merged(three, recipe(three, "A", "sum", name)).items():
-        values = [docs[doc] for doc in sorted(run[query], key=lambda doc: (run[query][doc], doc))]
-        assert values == sorted(values, reverse=name == "min-max-inverted")
-        if name in ("min-max", "min-max-inverted", "sum", "rank", "borda"):
-            assert 0 <= min(docs.values()) <= max(docs.values()) <= 1
-        if name.startswith("min-max") and len(set(run[query].values())) > 1:
-            assert (min(docs.values()), max(docs.values())) == (0, 1)
 
 
 @pytest.mark.slow

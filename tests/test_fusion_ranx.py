@@ -10,7 +10,6 @@ import duckdb
 import pytest
 from fusions import Lists, loaded, merged, recipe
 from golden_peers import make_fusion as peer
-from shared_cases import CASES, needs_cases
 
 GOLDEN = json.loads(
     (Path(__file__).parent / "golden_peers" / "fusion.json").read_text(encoding="utf-8")
@@ -46,7 +45,7 @@ def few() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-@pytest.mark.sample(4, 2)
+@pytest.mark.sample(8, 4)
 @pytest.mark.parametrize(("method", "norm"), peer.works())
 def test_fused_as_ranx(few: duckdb.DuckDBPyConnection, method: str, norm: str | None) -> None:
     """Every method with every normalisation, each run having documents of its own."""
@@ -65,24 +64,3 @@ def test_condorcet_as_ranx(method: str) -> None:
             decided += 1
             assert docs == GOLDEN["condorcet"][method][query]
     assert decided >= 2
-
-
-@needs_cases
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:Cannot cache compiled")
-def test_whole_runs_as_ranx() -> None:
-    """All queries and all documents of real runs, by ranx itself; it compiles each method anew."""
-    pytest.importorskip("ranx")
-    folder = CASES / "dl19_passage"
-    runs = {
-        name: peer.read_run(folder / "runs" / f"{name}.run.gz", 1000)
-        for name in ("bm25_rm3", "splade_pp_ed", "repllama")
-    }
-    qrels = peer.read_qrels(folder / "qrels.txt")
-    shared = set.intersection(set(qrels), *(set(run) for run in runs.values()))
-    runs = {name: {q: run[q] for q in shared} for name, run in runs.items()}
-    judged = {q: qrels[q] for q in shared}
-    with loaded(runs, judged).file.read() as con:
-        for method in ("mnz", "rrf", "w_bordafuse", "probfuse", "bayesfuse"):
-            ours = recipe(con, list(runs), written(method), "min-max", weights(method))
-            same(merged(con, ours), peer.fused(runs, judged, method, "min-max"))

@@ -21,7 +21,6 @@ from syncs import BAD, BETTER, QRELS, RUN, Project, gated
 from warehouse.store import clock
 from warehouse.sync import gates
 from warehouse.sync.declarations import Declarations
-from warehouse.sync.events import Event
 from warehouse.warehouse import Warehouse
 
 # RR of q1 and q2: `one` has (1/2 + 1) / 2, BETTER (1 + 1) / 2 and BAD (1/2 + 0) / 2.
@@ -109,24 +108,6 @@ def test_two_bad_nights_and_an_acceptance(team: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_red_run_may_end_with_the_next_good_one(team: Project) -> None:
-    team.settings("strict = true", "strict = true\nauto_resolve = true")
-    team.write("runs/bm25/two.run", BAD, age=1800)
-    assert team.sync().exit_code == 1
-    for number in range(2):  # of another group
-        team.write(f"runs/other/far{number}.run", other(BETTER, f"x{number}"), age=1700 - number)
-    assert team.sync().exit_code == 1
-    assert states(team)["far1"] == ("good", "far0")
-    team.write("runs/bm25/three.run", other(RUN, "z"), age=1600)
-    team.write("runs/bm25/worst.run", other(BAD, "y"), age=1500)
-    assert team.sync().exit_code == 1
-    assert states(team)["two"] == ("resolved", "one")
-    assert states(team)["three"] == ("good", "one")
-    assert states(team)["worst"] == ("worse", "three")
-    assert list(team.warehouse.verify("tiny").problems) == []
-
-
-@pytest.mark.slow
 def test_other_limits_are_another_state(team: Project) -> None:
     team.write("runs/bm25/two.run", BAD, age=1800)
     assert team.sync().exit_code == 1
@@ -145,19 +126,6 @@ def test_other_limits_are_another_state(team: Project) -> None:
     team.write("warehouse.toml", text)
     assert team.sync().exit_code == 1
     assert states(team)["two"] == ("worse", "one")
-
-
-@pytest.mark.slow
-def test_two_projects_on_one_database_leave_each_other_s_gates_alone(team: Project) -> None:
-    text = (team.path / "warehouse.toml").read_text()
-    team.write("other.toml", text.replace("strict = true", "min = 0.5"))
-    team.write("runs/bm25/two.run", BAD, age=1800)
-    for config in (None, "other.toml", None, "other.toml"):
-        done = team.warehouse.sync(config)
-        assert (done.exit_code, done.remarks) == (1, ())
-    assert [row.limits for row in team.warehouse.gates(red=True)] == [
-        "a value below 0.5", "any drop",
-    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -258,22 +226,6 @@ def test_a_source_that_is_gone_is_an_alert(team: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_loaded_during_a_sync_is_checked_by_it(team: Project) -> None:
-    """It is loaded by hand after the values were computed, and before the gates."""
-    team.write("runs/bm25/two.run", BETTER, age=1800)
-    far = str(team.write("far.run", BAD))
-
-    def load(event: Event) -> None:
-        if event.status == "computed" and "far" not in states(team) and not loaded:
-            loaded.append(True)
-            team.warehouse.ingest_run("tiny", far, name="far", system="bm25")
-
-    loaded: list[bool] = []
-    done = team.warehouse.sync(on_event=load)
-    assert (done.exit_code, states(team)["far"]) == (1, ("worse", "two"))
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the clock says")
 def test_a_renamed_run_and_a_clock_that_goes_back(
     team: Project, monkeypatch: pytest.MonkeyPatch
@@ -356,3 +308,16 @@ def test_the_gate_of_the_readme_can_be_kept(
     # red runs follow each other: see `gates.md`
     error = 1.6 * math.sqrt(0.05 * 0.95 / runs)
     assert len(red - {last}) / runs <= 0.05 + 3 * error
+
+
+@pytest.mark.slow
+def test_two_projects_on_one_database_leave_each_other_s_gates_alone(team: Project) -> None:
+    text = (team.path / "warehouse.toml").read_text()
+    team.write("other.toml", text.replace("strict = true", "min = 0.5"))
+    team.write("runs/bm25/two.run", BAD, age=1800)
+    for config in (None, "other.toml", None, "other.toml"):
+        done = team.warehouse.sync(config)
+        assert (done.exit_code, done.remarks) == (1, ())
+    assert [row.limits for row in team.warehouse.gates(red=True)] == [
+        "a value below 0.5", "any drop",
+    ]  # fmt: skip

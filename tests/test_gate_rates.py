@@ -1,4 +1,4 @@
-"""How often gates call runs worse that are not, and how often they see a drop: by simulation.
+"""Which runs gates call worse, and how often a sequential test errs: by simulation.
 
 The statements are those of a sync, on values that are drawn: no run is loaded or scored.
 """
@@ -163,12 +163,7 @@ def red_runs(values: Any, against: str, alpha: float = 0.05) -> Any:
     return red[:, 1:]
 
 
-def rate(red: Any) -> tuple[float, float]:
-    """Return the share of red runs and its standard error, by the groups: red runs follow each other."""
-    shares = red.mean(axis=1)
-    return float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(len(shares))
-
-
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("against", "groups", "runs", "queries", "metrics"),
     [
@@ -201,65 +196,6 @@ def test_gates_find_the_red_runs_of_the_simulation(
     assert worse
 
 
-@pytest.mark.parametrize(
-    ("against", "groups", "runs", "queries", "metrics"),
-    [
-        ("last", 150, 51, 50, 1),
-        *(
-            pytest.param(
-                against, 300_000 // runs, runs + 1, queries, metrics, marks=pytest.mark.long
-            )
-            for against in ("last", "best")
-            for runs in (1, 10, 100, 200)
-            for queries, metrics in ((25, 1), (50, 1), (200, 1), (50, 2))
-        ),
-    ],
-)
-def test_runs_of_equal_quality_are_red_as_seldom_as_alpha_says(
-    against: str, groups: int, runs: int, queries: int, metrics: int
-) -> None:
-    rng = np.random.default_rng(46)
-    size = max(1, 4_000_000 // (metrics * runs * queries))
-    parts = [
-        red_runs(rng.normal(size=(metrics, min(size, groups - first), runs, queries)), against)
-        for first in range(0, groups, size)
-    ]
-    share, error = rate(np.concatenate(parts))
-    print(f"{against} | {runs - 1} | {queries} | {metrics} | {share:.2%} ± {error:.2%}")
-    assert share <= 0.05 + MARGIN * error
-    assert share > 0.02
-
-
-@pytest.mark.parametrize(
-    ("drop", "budget", "least", "most"),
-    [
-        (0.1, 0.0, 0.99, 1.0),
-        (0.03, 0.0, 0.2, 0.7),
-        (0.01, 0.01, 0.0, 0.06),
-        (0.06, 0.01, 0.5, 0.95),
-    ],
-)
-@pytest.mark.long
-def test_a_drop_is_seen_as_often_as_by_a_fixed_paired_t_test(
-    tmp_path: Path, drop: float, budget: float, least: float, most: float
-) -> None:
-    """Differences have the deviation 0.1 sqrt(2), and 50 queries the standard error 0.02."""
-    groups = 400
-    wh, _ = drawn(tmp_path / "drawn.duckdb", groups, 2, 50, drop=drop)
-    found = list(verdicts(wh, "last", Limits(max_drop=budget)))
-    assert len(found) == groups
-    share = sum(one.verdict == "worse" for one in found) / groups
-    print(f"drop {drop}, max_drop {budget}: {share:.1%} red")
-    assert least <= share <= most
-    # a fixed test at the same level would see as much: the power of a one-sided t by the normal
-    level = Limits().level("last")
-    fixed = NORMAL.cdf((drop - budget) / 0.02 + NORMAL.inv_cdf(level))
-    assert abs(share - fixed) < 0.03 + MARGIN * math.sqrt(fixed * (1 - fixed) / groups)
-    sizes = sorted(one.could_see for one in found)
-    # (1.87 + 0.85) * 0.02 beyond the budget, by the quantiles of t with 49 degrees of freedom
-    assert sizes[groups // 2] == pytest.approx(budget + 0.0543, abs=0.004)
-
-
 def anytime_p(gains: Any, budget: float = 0.0) -> Any:
     """Return the p of the sequential test after each query, in NumPy; the gains lie between -1 and 1."""
     scaled = (gains + budget) / (1 + budget)
@@ -275,46 +211,6 @@ def test_the_sequential_test_is_that_of_the_simulation(tmp_path: Path, budget: f
     expected = anytime_p(values[0, 0, 1:] - values[0, 0, :1], budget)[:, -1]
     assert found == pytest.approx({f"r{n}": p for n, p in enumerate(expected, 1)}, rel=1e-6)
     assert min(found.values()) < 0.05
-
-
-# How the drops of runs differ by query around their mean: alike, or few large ones.
-SHAPES = {
-    "even": lambda rng, size: rng.choice([-0.2, 0.2], size),
-    "rare losses": lambda rng, size: np.where(rng.random(size) < 0.1, -0.45, 0.05),
-    "rare gains": lambda rng, size: np.where(rng.random(size) < 0.1, 0.45, -0.05),
-}
-
-
-@pytest.mark.parametrize(
-    ("sequences", "shape", "budget"),
-    [
-        (400, "even", 0.01),
-        *(
-            pytest.param(10_000, shape, budget, marks=pytest.mark.long)
-            for shape in SHAPES
-            for budget in (0.0, 0.01, 0.05)
-        ),
-    ],
-)
-def test_a_sequential_test_errs_as_seldom_as_it_says(
-    sequences: int, shape: str, budget: float
-) -> None:
-    """Runs that dropped by as much as they may are looked at after each query from the tenth on.
-
-    With a t-test, more than three of ten sequences have p < 0.05 once.
-    """
-    gains = SHAPES[shape](np.random.default_rng(38), (sequences, 300)) - budget
-    wrong = (anytime_p(gains, budget)[:, 9:] < 0.05).any(axis=1).mean()
-    numbers = np.arange(10, 301)
-    drops = -gains - budget
-    means = drops.cumsum(axis=1)[:, 9:] / numbers
-    variance = (drops**2).cumsum(axis=1)[:, 9:] / numbers - means**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = means / np.sqrt(variance / (numbers - 1))
-    by_t = (2 * stats.t.sf(abs(t), numbers - 1) < 0.05).any(axis=1).mean()
-    print(f"{shape} | {budget:g} | {wrong:.1%} | {by_t:.1%}")
-    assert wrong <= 0.05
-    assert by_t > 0.3
 
 
 @pytest.mark.parametrize(
@@ -349,23 +245,3 @@ def test_spending_errs_in_as_few_sequences_of_runs_as_it_says(
     print(f"{runs} | {queries} | {budget:g} | {spent:.1%} | {same:.1%}")
     assert spent <= alpha
     assert queries < 60 or runs < 30 or same > 1.5 * alpha
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("queries", [50, 200])
-@pytest.mark.parametrize("budget", [0.0, 0.01])
-def test_a_sequential_test_sees_less_than_a_t_test(queries: int, budget: float) -> None:
-    rng = np.random.default_rng(38)
-    for drop in (0.01, 0.02, 0.05, 0.1):
-        gains = np.clip(rng.normal(-drop, 0.1 * math.sqrt(2), (4000, queries)), -1, 1)
-        p = anytime_p(gains, budget)[:, -1]
-        excess = -gains.mean(axis=1) - budget
-        t = excess / gains.std(axis=1, ddof=1) * math.sqrt(queries)
-        seen = [
-            (p < level).mean()
-            for level in (0.05, Limits(0, 0.05, sequential=True, spend=True).at(10).alpha)
-        ]
-        by_t = (stats.t.sf(t, queries - 1) < 0.05).mean()
-        print(f"{queries} | {budget:g} | {drop:g} | {seen[0]:.0%} | {seen[1]:.0%} | {by_t:.0%}")
-        assert seen[1] <= seen[0] <= by_t
-    assert seen[0] > 0.2

@@ -93,18 +93,6 @@ def test_pyxclib(run: str) -> None:
         assert math.isclose(value, wanted[name, "all"], rel_tol=tolerance), name
 
 
-@pytest.mark.slow
-def test_pyxclib_with_frequencies_from_an_attribute() -> None:
-    names = ["PSP(frequency=train_frequency, instances=4880)@5", "PSP@5"]
-    files = BIBTEX / "qrels.txt.gz", BIBTEX / "runs" / "prior.run.gz"
-    found = Warehouse.score(
-        *files, names, protocol="xclib", training=labels_of_training(), attributes=[labels()]
-    ).means()
-    assert found[names[0]] == found[names[1]]
-    with_it_alone = Warehouse.score(*files, names[0], protocol="xclib", attributes=[labels()])
-    assert with_it_alone.means() == {names[0]: found[names[0]]}
-
-
 def test_worths_are_inverse_propensities() -> None:
     """One label that is asked for alone: PSP's numerator over an empty rest is its worth's share."""
     known = labels()

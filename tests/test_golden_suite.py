@@ -16,7 +16,7 @@ from conformance import (
     suite_file,
 )
 from projects import invoked
-from shared_cases import case, needs_cases
+from shared_cases import needs_cases
 
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
@@ -109,22 +109,6 @@ def test_whole_output(version: str, expected: str, arguments: str) -> None:
     assert result.exit_code == 0, result.output
     theirs = (SUITE / "upstream_golden" / version / expected).read_text(encoding="utf-8")
     assert result.stdout.splitlines() == theirs.splitlines()
-
-
-@pytest.mark.long
-def test_whole_output_of_real_runs() -> None:
-    """What all_trec lists under trec_eval_9 is what 9.0.8 prints of dl19_passage, label for label."""
-    data = case("dl19_passage")
-    golden_of = data.golden("trec_eval-9.0.8-exact", "base") or {}
-    # which queries the others have is asked by test_golden
-    for run in ("bm25", "repllama"):
-        golden = golden_of[run]
-        asked = [str(data.qrels), str(data.runs[run]), "all_trec", "-q", "-f", "trec"]
-        result = invoked("score", *asked, "--protocol", "trec_eval_9")
-        assert result.exit_code == 0, result.output
-        lines = [line.split("\t") for line in result.stdout.splitlines()]
-        assert {(label.strip(), query) for label, query, _ in lines} == set(golden)
-        assert len(lines) == len(golden)
 
 
 def test_rbp_normalises_where_trec_eval_10_is_undefined() -> None:

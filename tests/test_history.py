@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-import math
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +16,6 @@ from refusals import expect_refusal, tells
 from warehouse.analyze import past
 from warehouse.errors import UsageError
 from warehouse.sql_text.templates import render
-from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
@@ -159,45 +155,6 @@ def test_a_day_ends_at_midnight_utc() -> None:
     for wrong in ("yesterday", "2026-13-01", "01.09.2026"):
         with pytest.raises(UsageError, match=f"as of {wrong}: write it as 2026-09-01"):
             past.moment(wrong)
-
-
-@pytest.mark.long
-@pytest.mark.core
-def test_as_of_a_day_is_its_last_board(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was evaluated at the last microsecond of a day belongs to it, at midnight to the next."""
-    wh.ingest_qrels("tiny", QRELS)
-    wh.ingest_run("tiny", ONE, name="one")
-    wh.evaluate(metrics="RR")
-    wh.ingest_run("tiny", TWO, name="two")
-    wh.evaluate(metrics="RR")
-    with duckdb.connect(str(wh.path)) as con:
-        con.execute("set TimeZone = 'Asia/Tokyo'")
-        for table, column in (
-            ("dataset", "created_at"), ("qrels", "ingested_at"), ("run", "ingested_at"),
-            ("evaluation", "evaluated_at"),
-        ):  # fmt: skip
-            con.execute(f"update store.{table} set {column} = '2026-08-30 12:00:00+00'")
-        con.execute(
-            "update store.evaluation set evaluated_at = "
-            "case evaluation_id when 1 then '2026-09-01 23:59:59.999999+00'::timestamptz "
-            "else '2026-09-02 00:00:00+00'::timestamptz end"
-        )
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    time.tzset()
-    try:
-        names = [row[1] for row in wh.leaderboard("tiny", as_of="2026-09-01").fetchall()]
-        assert names == ["one"]
-        names = [row[1] for row in wh.leaderboard("tiny", as_of="2026-09-02").fetchall()]
-        assert names == ["two", "one"]
-        with pytest.raises(
-            UsageError, match=r"nothing was evaluated yet at that time; .* the end of 2026-09-01"
-        ):
-            wh.leaderboard("tiny", as_of="2026-08-31")
-        with pytest.raises(UsageError, match=r"tiny: no such dataset.*as of the end of 2026-08-29"):
-            wh.leaderboard("tiny", as_of="2026-08-29")
-    finally:
-        monkeypatch.undo()
-        time.tzset()
 
 
 # --------------------------------------------------------------------------- forgetting
@@ -378,56 +335,6 @@ def test_no_record_and_no_place_by_the_last_bits(wh: Warehouse) -> None:
     assert wh.query(sql).fetchall() == [("down", 1, "higher", 1), ("up", 1, "higher", 2)]
 
 
-@pytest.mark.long
-def test_a_history_of_two_formulas_says_so(timed: Warehouse) -> None:
-    wh = timed
-    # another dataset has a version of its qrels more, and its values are of one formula, the older
-    wh.ingest_qrels("other", {"q": {"a": 1}})
-    wh.ingest_run("other", {"q": {"a": 1.0}}, name="first")
-    wh.evaluate("other", metrics="RR")
-    wh.ingest_qrels("other", {"q": {"b": 1}}, replace=True)
-    with duckdb.connect(str(wh.path)) as con:  # as another formula would have made it
-        con.execute(
-            "update store.evaluation set fingerprint = 'older', "
-            "evaluated_at = evaluated_at - interval 1 microsecond where metric = 'RR' "
-            "and run_id in (select run_id from store.run where name in ('early', 'first'))"
-        )
-
-    def told(*asked: str) -> str:
-        return command("history", "-d", "tiny", *asked, "--db", str(wh.path))[2]
-
-    said = "1 version has its value by an older formula than the others"
-    assert said in told("-m", "RR")
-    # of one version, of a system without it, or of another metric, all is of one formula
-    for asked in (("-m", "RR", "-r", "early"), ("-m", "RR", "--system", "new"), ("-m", "MaxRank")):
-        assert "older formula" not in told(*asked)
-    # and so it is against the next version of the qrels
-    wh.ingest_qrels("tiny", {"q": {"x": 1}}, replace=True)
-    wh.evaluate("tiny", metrics="RR")
-    assert "older formula" not in told("-m", "RR")
-
-
-@pytest.mark.slow
-def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
-    wh = timed
-    at = now()
-    wh.ingest_qrels("tiny", {"q": {"x": 1}}, replace=True)
-    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="more", run_at=_day(1))
-    wh.evaluate(metrics="RR")
-    assert [row[1] for row in wh.history("tiny", "RR", as_of=at).fetchall()] == [
-        "early", "worse", "same", "late",
-    ]  # fmt: skip
-    # against the first qrels, `more` is not evaluated but computed, and all others are as they were;
-    # against the second it does not have x
-    then = wh.history("tiny", "RR", as_of=at).relation.project("run, value").fetchall()
-    first = wh.history("tiny", "RR", qrels=1)
-    assert [(row.run, row.value) for row in first] == [then[0], ("more", 1.0), *then[1:]]
-    assert first.notes[-1].startswith("RR: computed for 1 run and not stored: RR; ")
-    assert wh.history("tiny", "RR").relation.project("run, value").fetchall() == [
-        ("early", 1.0), ("more", 0.0), ("worse", 1.0), ("same", 1.0), ("late", 1.0),
-    ]  # fmt: skip
-
-
 @pytest.mark.slow
 def test_a_history_says_what_it_leaves_out(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
@@ -478,36 +385,6 @@ def test_wrong_words_for_a_history(timed: Warehouse) -> None:
             timed.history("tiny", **options)
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("metric", ["RR", "MaxRank", "NumRet"])
-def test_a_history_as_a_picture(here: Folder, prepared: Prepared, metric: str) -> None:
-    pytest.importorskip("vl_convert")
-    prepared(Warehouse().path, _timed)
-    drawn = []
-    for name in ("one.svg", "two.svg"):
-        code, _, told = command("history", "-d", "tiny", "-m", metric, "-o", name)
-        left_out = "1 replaced version left out, without a value against qrels version 1"
-        assert (code, told.splitlines()[0]) == (0, f"wrote {name}")
-        assert told.splitlines()[2:] == [f"{metric}: {left_out}"]
-        drawn.append((here.path / name).read_bytes())
-    assert drawn[0] == drawn[1]
-    assert (b">early<" in drawn[0]) == (metric != "NumRet")
-    assert b">worse<" not in drawn[0]
-
-
-@pytest.mark.slow
-def test_a_picture_of_names_that_are_no_formulas(here: Folder) -> None:
-    pytest.importorskip("vl_convert")
-    wh = Warehouse()
-    wh.ingest_qrels(r"c$\foo$", {"q": {"a": 1}})
-    wh.ingest_run(r"c$\foo$", {"q": {"a": 1.0}}, name=r"a $\bar$")
-    wh.evaluate(metrics="RR")
-    code, _, told = command("history", "-d", r"c$\foo$", "-m", "RR", "-o", "one.svg")
-    better = "RR: higher is better; protocol default, qrels version 1"
-    assert (code, told) == (0, f"wrote one.svg\n{better}\n")
-    assert rb"c$\foo$" in (here.path / "one.svg").read_bytes()
-
-
 # --------------------------------------------------------------------------- versions of the qrels
 
 
@@ -550,24 +427,6 @@ def test_what_differs_between_versions(wh: Warehouse) -> None:
     assert wh.qrels_diff("tiny", 1, 1).rows.fetchall() == []
     with pytest.raises(UsageError, match=r"it has 1, 2: warehouse qrels -d tiny$"):
         wh.qrels_diff("tiny", 1, 3)
-
-
-@pytest.mark.slow
-def test_what_differs_between_iterations_and_preferences(wh: Warehouse, tmp_path: Path) -> None:
-    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
-    one.write_text("q 1 a 1\nq 2 a 0\n")
-    two.write_text("q 1 a 1\nq 2 a 1\nq 2 b 1\n")
-    wh.ingest_qrels("tiny", str(one), iterations=True)
-    wh.ingest_qrels("tiny", str(two), iterations=True, replace=True)
-    assert wh.qrels_diff("tiny", 1, 2).rows.fetchall() == [
-        ("q", "a", "2", "changed", 0.0, 1.0),
-        ("q", "b", "2", "added", None, 1.0),
-    ]
-    one.write_text("q ann 1 a 2\nq ann 1 b 1.5\n")
-    wh.ingest_qrels("tiny", str(one), format="prefs", replace=True)
-    one.write_text("q ann 1 a 2\nq ann 1 b 1\n")
-    wh.ingest_qrels("tiny", str(one), format="prefs", replace=True)
-    assert wh.qrels_diff("tiny", 3, 4).rows.fetchall() == [("q", "b", "ann 1", "changed", 1.5, 1.0)]
 
 
 @pytest.mark.long
@@ -633,28 +492,22 @@ def test_an_older_version_can_be_completed(here: Folder) -> None:
         wh.leaderboard("*", qrels=1)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_tau_is_scipys(seed: int) -> None:
-    """Kendall's tau-b, with ties in either board, against scipy's."""
-    stats = pytest.importorskip("scipy.stats")
-    chance = random.Random(seed)
-    many = chance.randint(1, 30)
-    few = chance.choice([1, 2, 5, 1000])
-    boards = [
-        (f"r{n}", chance.randint(1, few) / 7, chance.randint(1, few) / 3) for n in range(many)
-    ]
-    con = database.memory()
-    con.execute("create table boards (metric varchar, run varchar, before double, after double)")
-    con.executemany("insert into boards values ('AP', ?, ?, ?)", boards)
-    ((_, runs, tau, swapped),) = con.execute(
-        render("analyses/qrels_taus", boards="boards", keys=["metric"])
-    ).fetchall()
-    expected = stats.kendalltau([b for _, b, _ in boards], [a for *_, a in boards]).statistic
-    assert runs == many
-    assert swapped == sum(
-        (b - d) * (a - c) < 0 for (_, b, a), (_, d, c) in itertools.combinations(boards, 2)
-    )
-    if math.isnan(expected):
-        assert tau is None
-    else:
-        assert tau == pytest.approx(expected, abs=1e-12)
+@pytest.mark.slow
+def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
+    wh = timed
+    at = now()
+    wh.ingest_qrels("tiny", {"q": {"x": 1}}, replace=True)
+    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="more", run_at=_day(1))
+    wh.evaluate(metrics="RR")
+    assert [row[1] for row in wh.history("tiny", "RR", as_of=at).fetchall()] == [
+        "early", "worse", "same", "late",
+    ]  # fmt: skip
+    # against the first qrels, `more` is not evaluated but computed, and all others are as they were;
+    # against the second it does not have x
+    then = wh.history("tiny", "RR", as_of=at).relation.project("run, value").fetchall()
+    first = wh.history("tiny", "RR", qrels=1)
+    assert [(row.run, row.value) for row in first] == [then[0], ("more", 1.0), *then[1:]]
+    assert first.notes[-1].startswith("RR: computed for 1 run and not stored: RR; ")
+    assert wh.history("tiny", "RR").relation.project("run, value").fetchall() == [
+        ("early", 1.0), ("more", 0.0), ("worse", 1.0), ("same", 1.0), ("late", 1.0),
+    ]  # fmt: skip

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from duckdb import DuckDBPyConnection as Connection
 from refusals import expect_refusal
-from shared_cases import CASES, needs_cases
 
 from warehouse.errors import ConflictError, InputError, UsageError, WarehouseError
 from warehouse.readers.scores import stage_scores
@@ -362,17 +361,3 @@ def test_anova_by_hand(wh: Warehouse) -> None:
     # 3 (0.2333^2 + 0.0667^2 + 0.1667^2) / 2 = 0.13 of the runs, by 0.01
     told = [note for note in found.notes if "squared error" in note]
     assert "mean squared error 0.01, 4 degrees of freedom; F = 13, p" in told[0]
-
-
-@needs_cases
-@pytest.mark.slow
-def test_what_trec_eval_printed_is_what_is_computed(tmp_path: Path) -> None:
-    suite = CASES / "trec_eval_suite"
-    wh = Warehouse(tmp_path / "warehouse.duckdb")
-    wh.ingest_qrels("suite", suite / "data" / "qrels.test")
-    wh.ingest_run("suite", suite / "data" / "results.test", name="test")
-    wh.ingest_scores("suite", suite / "upstream_golden" / "9.0.8" / "out.test.aq", name="test")
-    names = {"map": "AP", "P_10": "P@10", "recip_rank": "RR", "ndcg_cut_10": "nDCG@10"}
-    theirs = wh.leaderboard("suite", metrics=list(names), protocol="imported").fetchall()[0]
-    ours = wh.leaderboard("suite", metrics=list(names), protocol="trec_eval_9").fetchall()[0]
-    assert theirs[3:7] == pytest.approx(ours[3:7], abs=1e-4)

@@ -107,6 +107,7 @@ def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
     wh.ingest_run("tiny", {"q1": {"c": 1.0}}, name="last")
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize(
     ("name", "what"),
     [("attach", "return"), ("push", "call"), ("do_execute", "call"), ("_detach", "call")],

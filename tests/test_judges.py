@@ -174,36 +174,6 @@ def test_wrong_judges(wh: Warehouse, put: Put) -> None:
     assert len(wh.judges("it")) == 3
 
 
-def test_agreement_by_hand() -> None:
-    """Cohen's table 1: of 4 documents both say 1 for a, 0 for c and d, and differ on b.
-
-    kappa = (3/4 - 1/2) / (1 - 1/2), as each is 1 with 1/2 * 1/4 and 0 with 1/2 * 3/4. Krippendorff: of
-    8 ratings 3 are 1 and 5 are 0; alpha = 1 - 7 * 1/(3 * 5). Rand: of 6 pairs 2 are together for one, 3
-    for the other, 1 for both: (1 - 1) / ((2 + 3)/2 - 1) = 0.
-    """
-    con = database.memory()
-    con.execute(
-        "create temp table judgment (qrels_id int, query_id text, doc_id text, relevance double)"
-    )
-    con.execute(
-        "insert into judgment values (1,'q','a',1), (1,'q','b',1), (1,'q','c',0), (1,'q','d',0), "
-        "(2,'q','a',1), (2,'q','b',0), (2,'q','c',0), (2,'q','d',0), (1,'q','e',-1), (2,'q','e',0), "
-        "(3,'r','a',1)"
-    )
-    asked = {"names": ["ann", "ben", "cy"], "qrels": [1, 2, 3], "level": 1}
-    rows = con.execute(render("analyses/judge_agreement"), asked).fetchall()
-    assert rows[0][:5] == ("ann", "ben", 4, 1, 3 / 4)
-    assert rows[0][5:] == pytest.approx((*[1 / 2] * 3, *[1 - 7 / 15] * 3, 1 / 2, 0))
-    # no document in common: nothing is defined; over all, c and the two others share none either
-    assert rows[1] == ("ann", "cy", 0, 0, *[None] * 9)
-    assert rows[3][:4] == ("all", None, 4, 1)
-    assert rows[3][8:11] == pytest.approx([1 - 7 / 15] * 3)
-    # all grades equal: chance explains all
-    con.execute("update judgment set relevance = 1")
-    (same, *_) = con.execute(render("analyses/judge_agreement"), asked).fetchall()
-    assert same == ("ann", "ben", 5, 1, 1.0, *[None] * 6, 1.0, 1.0)
-
-
 def test_agreement_as_the_peers_have_it(wh: Warehouse) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     krippendorff = pytest.importorskip("krippendorff")
@@ -251,26 +221,6 @@ def _valued(rows: list[tuple[Any, ...]]) -> Any:
         "insert into judge_value values ($1, $2, $3, $4, 'j' || $1, 'M', 'higher', $4)", rows
     )
     return con
-
-
-def test_swap_by_hand() -> None:
-    """Means of a, b, c, d are 4, 3, 2, 1 of one judge, and 3, 4, 2, 1 of the other: one swap of six.
-
-    tau = (5 - 1)/6 = 2/3; of the best two -1. Down b, a, c, d the shares in the truth's order are
-    0, 1, 1: tau_ap = 2 * 2/3 - 1. The gaps: a has b above it, wrongly; c and d only right ones:
-    2 * 2/3 - 1 too.
-    Both correlations are 1 - 6 * 2 / (4 * 15) = 0.8. Of one query no test can be significant.
-    """
-    means = {"a": (4, 3), "b": (3, 4), "c": (2, 2), "d": (1, 1)}
-    con = _valued([(p, run, "q", v[p]) for run, v in means.items() for p in (0, 1)])
-    ((*words, queries, tau, tau_top, ap, gap, rho, r, swapped, same, mine, theirs, opposite),) = (
-        con.execute(
-            render("analyses/judge_swap", values="judge_value", top=2, alpha=0.05)
-        ).fetchall()
-    )
-    assert (words, queries, swapped) == (["j0", "j1", "M", 4], 1, 1)
-    assert (tau, tau_top, ap, gap, rho, r) == pytest.approx((2 / 3, -1, 1 / 3, 1 / 3, 0.8, 0.8))
-    assert (same, mine, theirs, opposite) == (1, 0, 0, 0)
 
 
 def test_one_run_and_equal_runs_have_no_correlation() -> None:
@@ -353,25 +303,6 @@ def test_tau_gap_as_autojudge_has_it() -> None:
     columns = [column[0] for column in found.description]
     (row,) = found.fetchall()
     assert row[columns.index("tau_gap")] == pytest.approx(GOLDEN["tau_gap"], abs=1e-9)
-
-
-def test_correction_by_hand() -> None:
-    """Four queries of the model alone: 0, 1, 0, 1; of both it says 1 and 0, and the person 1 and 1.
-
-    1/2 + (0 + 1)/2 = 1. The variances: 1/4 over 4 queries, 1/4 over 2: sqrt(1/16 + 1/8) = sqrt(3)/4.
-    Tuned: the person's values do not vary, so the model's have no weight, and there is no interval; nor
-    is there one of the person's own mean.
-    """
-    rows = [(0, "a", str(n), value) for n, value in enumerate((0, 1, 0, 1, 1, 0))]
-    rows += [(1, "a", str(n), 1) for n in (4, 5)]
-    con = _valued(rows)
-    half = math.sqrt(3) / 4
-    for tuned, ends, weight in ((False, (1 - half, 1 + half), 1), (True, (None, None), 0)):
-        sql = render("analyses/prediction_powered", values="judge_value", tuned=tuned)
-        (row,) = con.execute(sql, {"z": 1.0}).fetchall()
-        assert row[:3] == ("M", 1, "a")
-        assert row[3:11] == pytest.approx((1, *ends, 1 / 2, 1, None, None, weight))
-        assert row[11:] == (4, 2)
 
 
 @pytest.mark.parametrize("tuned", [False, True])

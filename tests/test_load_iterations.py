@@ -101,6 +101,7 @@ def sources(put) -> dict[str, object]:
     }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "parquet", "frame", "comments"])
 def test_every_format_with_a_column_for_it(wh: Warehouse, put, name: str) -> None:
     wh.ingest_qrels("tiny", put("q.txt", TREC), iterations=True)
@@ -108,6 +109,7 @@ def test_every_format_with_a_column_for_it(wh: Warehouse, put, name: str) -> Non
     assert again.status == "unchanged"
 
 
+@pytest.mark.sample(5, 2)
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "frame", "comments"])
 def test_without_the_option_it_is_refused_and_says_what_to_do(
     wh: Warehouse, put, counts: Counts, name: str

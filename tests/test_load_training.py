@@ -62,6 +62,7 @@ def _sources(folder: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "name", ["trec", "csv", "csv.gz", "tsv", "graded", "jsonl", "parquet", "frame"]
 )

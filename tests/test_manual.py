@@ -151,12 +151,14 @@ def test_the_documented_ways_to_install() -> None:
 
 
 @pytest.fixture(scope="session")
-def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_folder(once) -> Path:
     """Return a folder with the demo and its files, made once; pages get a copy."""
-    folder = tmp_path_factory.mktemp("demo-files")
-    result = invoked("demo", "--files", str(folder), "--db", str(folder / "demo.duckdb"))
-    assert result.exit_code == 0, result.output
-    return folder
+
+    def fill(folder: Path) -> None:
+        result = invoked("demo", "--files", str(folder), "--db", str(folder / "demo.duckdb"))
+        assert result.exit_code == 0, result.output
+
+    return once("demo-files", fill)
 
 
 def begin(
@@ -189,14 +191,12 @@ def hide_extras(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(hidden), prepend=os.pathsep)
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(3, 3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
-        # a tutorial has a whole day's commands
-        pytest.param(
-            name, marks=[*NEEDS.get(name, []), *([pytest.mark.slow] if "tutorials" in name else [])]
-        )
+        pytest.param(name, marks=NEEDS.get(name, []))
         for name, page in PAGES.items()
         if blocks(page, "console")
     ],
@@ -239,6 +239,7 @@ def test_the_commands_of_a_page(
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(
     ("page", "line", "code"),
@@ -319,6 +320,7 @@ def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> No
     assert {f"{file}.md" for file in pages[""]} == set(GENERATED_PAGES)
 
 
+@pytest.mark.sample(12, 4)
 @pytest.mark.parametrize("name", catalogue())
 def test_a_page_of_a_metric_is_complete(generated: dict[str, str], name: str) -> None:
     page = generated[f"metrics/{name}.md"]

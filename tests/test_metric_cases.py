@@ -22,7 +22,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import oracles
 import pytest
+from peered import PEERED
+from twins import twins_in
 
 from warehouse.errors import UsageError
 from warehouse.metrics import notation
@@ -197,12 +200,13 @@ def expected(case: dict[str, Any]) -> dict[tuple[str, str], Number | None]:
 
 
 # One case of each metric tells whether an older DuckDB computes its template; quick is it alone. CI has
-# every third case more.
+# every third case more, and all of a metric without a twin.
+PEERS = {metric.name for metric in notation.parse(*PEERED)} - twins_in(oracles)
 ALL = [
     pytest.param(
         name, number, id=f"{name}-{number}",
         marks=pytest.mark.core if number == 1
-        else pytest.mark.slow if number % 3 == 2
+        else pytest.mark.slow if number % 3 == 2 or name in PEERS
         else pytest.mark.long,
     )
     for name in catalogue()

@@ -67,6 +67,7 @@ def test_what_may_be_left_out_stands_in_brackets() -> None:
     assert listed("NumQ")["undefined"] == "1"
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("name", list(catalogue()))
 def test_every_metric_has_a_page_with_sql(name: str) -> None:
     found = catalogue()[name]
@@ -188,6 +189,8 @@ def without_a_value(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.sample(4, 4)
 @pytest.mark.parametrize("name", list(catalogue()))
 def test_a_page_says_what_a_query_without_a_value_counts_as(
     name: str, without_a_value: dict[str, dict[str, float | None]]

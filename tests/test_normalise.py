@@ -68,6 +68,7 @@ def test_score_normalises_both_sides() -> None:
     assert scores.means() == {"P@1": 1.0}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("expression", "words"),
     [

@@ -92,35 +92,6 @@ def test_a_comparison_computes_it_too(tiny: Warehouse) -> None:
     assert {row[values.columns.index("metric")] for row in values.fetchall()} == {"RR"}
 
 
-@pytest.mark.long
-def test_without_anything_stored_the_usual_metrics_are_shown(tmp_path: Path) -> None:
-    wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels("tiny", QRELS)
-    wh.ingest_run("tiny", ONE, name="one")
-    (row,) = wh.leaderboard()
-    assert list(wh.leaderboard().metrics) == ["nDCG@10", "AP", "P@10", "RR"]
-    assert (row.AP, row["P@10"], row.RR) == (0.75, 0.1, 0.75)
-    assert list(wh.leaderboard(protocol="ranx").metrics) == ["nDCG@10", "AP", "P@10", "RR"]
-    # after new judgments, those stored against the old ones: b, then x, is relevant
-    wh.evaluate(metrics="RR")
-    wh.ingest_qrels("tiny", {"q1": {"b": 1}, "q2": {"x": 1}}, replace=True)
-    (row,) = wh.leaderboard()
-    assert (list(wh.leaderboard().metrics), row.RR) == (["RR"], 0.75)
-
-
-@pytest.mark.long
-def test_several_datasets_and_what_cannot_be_computed(tiny: Warehouse) -> None:
-    tiny.ingest_qrels("other", {"q": {"d": 1}})
-    tiny.ingest_run("other", {"q": {"d": 1.0}}, name="one")
-    (row,) = tiny.leaderboard(["tiny", "other"], metrics="P@1")
-    assert (row.run, row["P@1"]) == ("one", 0.75)
-    with expect_refusal("tiny"):
-        tiny.leaderboard("tiny", metrics="Popularity@1")
-    tiny.ingest_run("bare", ONE, name="one")
-    with expect_refusal("bare … no qrels yet"):
-        tiny.leaderboard("bare", metrics="P@1")
-
-
 def test_the_command_says_so_once(tiny: Warehouse) -> None:
     code, out, told = command("leaderboard", "-m", "P@1,RR", "-f", "csv", "--db", str(tiny.path))
     assert (code, out.splitlines()[0]) == (0, "place,run,system,P@1,RR,answered,judged")
@@ -145,13 +116,6 @@ def test_the_name_that_was_asked_for_heads_the_column(tiny: Warehouse) -> None:
     )
     with expect_refusal("P@ … in the notation"):
         tiny.leaderboard(metrics="first = P@")
-
-
-def test_pairs_are_headed_by_it_too(tiny: Warehouse) -> None:
-    pytest.importorskip("scipy")
-    found = tiny.compare("tiny", ["one", "two"], "first = P@1")
-    assert "first ↑" in found.values.text("table")
-    assert found.pairs.text("table").splitlines()[2].startswith("first ")
 
 
 def test_it_is_computed_several_times_on_one_connection(tiny: Warehouse) -> None:
@@ -189,21 +153,6 @@ def test_a_slice_has_it_too(tiny: Warehouse) -> None:
     assert again.fetchall() == board.fetchall()
     with expect_refusal("firts … first"):
         tiny.leaderboard("tiny", metrics="P@1", slice="firts")
-
-
-@pytest.mark.slow
-def test_a_slice_of_documents_whose_attributes_changed(tiny: Warehouse) -> None:
-    """The parts are those of now, and what was stored by the earlier ones is computed anew."""
-    tiny.ingest_attributes("tiny", {"a": {"g": "x"}, "c": {"g": "x"}}, of="docs", name="t")
-    tiny.evaluate("tiny", metrics="RR", slices="g")
-    changed = {"a": {"g": "y"}, "c": {"g": "x"}}
-    tiny.ingest_attributes("tiny", changed, of="docs", name="t", replace=True)
-    before = tiny.path.read_bytes()
-    board = tiny.leaderboard("tiny", metrics="RR P@1", slice="g")
-    assert tiny.path.read_bytes() == before
-    tiny.evaluate("tiny", metrics="RR P@1", slices="g")
-    assert tiny.leaderboard("tiny", metrics="RR P@1", slice="g").fetchall() == board.fetchall()
-    assert {row.part for row in board} >= {"x", "y"}
 
 
 @pytest.mark.slow
@@ -310,6 +259,7 @@ def half(wh: Warehouse) -> Warehouse:
     return wh
 
 
+@pytest.mark.slow
 def test_a_loaded_run_is_everywhere_without_being_named(half: Warehouse, tmp_path: Path) -> None:
     board = half.leaderboard("tiny")
     assert [(row.run, row.RR) for row in board] == [("late", 0.75), ("one", 0.5), ("two", 0.5)]

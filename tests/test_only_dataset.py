@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from projects import QRELS, command
@@ -47,6 +46,7 @@ def filled(demo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sample(6, 3)
 @pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
@@ -56,7 +56,7 @@ def test_the_only_dataset_is_meant(filled: Path, line: str) -> None:
     assert answer == command(*words, "-d", "dl19")
 
 
-@pytest.mark.sample(4, 2)
+@pytest.mark.sample(5, 2)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_of_several_one_has_to_be_named(tmp_path: Path, line: str) -> None:
     wh = Warehouse(tmp_path / "several.duckdb")
@@ -73,45 +73,3 @@ def test_without_any_it_is_said_how_to_load_one(tmp_path: Path) -> None:
     Warehouse(path).init()
     told = "there is no dataset yet: warehouse ingest run FILE -d DATASET"
     assert command("leaderboard", "--db", str(path)) == (2, "", told)
-
-
-@pytest.mark.long
-def test_what_removes_takes_none_for_granted(filled: Path) -> None:
-    code, out, told = command("forget", "bm25", "--db", str(filled))
-    assert (code, out) == (2, "")
-    assert "Missing option '--dataset'" in told
-
-
-@pytest.mark.long
-def test_methods_mean_the_only_dataset_too(filled: Path) -> None:
-    wh = Warehouse(filled)
-    for verb, rest in (
-        (wh.leaderboard, {"metrics": "RR"}), (wh.queries, {"run": "bm25"}), (wh.history, {}),
-        (wh.explain, {"run": "bm25", "query": "47923"}),
-        (wh.curve, {"curve": "PrecisionByRank@3", "runs": "tasb"}),
-        (wh.compare, {"runs": ["bm25", "tasb"], "metrics": "RR"}),
-        (wh.agree, {"runs": ["bm25", "tasb"]}),
-        (wh.check, {"metrics": "RR"}), (wh.holes, {"top": 2}), (wh.show, {"run": "bm25"}),
-        (wh.qrels_diff, {"before": 1, "after": 2}), (wh.decile_sizes, {}),
-        (wh.slices, {"name": "part"}), (wh.reproduce, {"original": "bm25", "reproduced": "tasb"}),
-    ):  # fmt: skip
-        found: Any = verb
-        assert found(**rest).fetchall() == found("dl19", **rest).fetchall() != []
-
-
-@pytest.mark.slow
-def test_loading_means_the_only_dataset(tmp_path: Path) -> None:
-    wh = Warehouse(tmp_path / "new.duckdb")
-    with pytest.raises(UsageError, match=r"^there is no dataset yet: name the first one$"):
-        wh.ingest_qrels(source=QRELS)
-    assert not wh.path.exists()
-    wh.ingest_qrels("tiny", QRELS)
-    assert wh.ingest_run(source={"q1": {"a": 1.0}}, name="one").dataset == "tiny"
-    (done,) = wh.ingest_runs(sources={"q1": {"a": 2.0}, "q2": {"a": 1.0}}, on_run=None)
-    assert isinstance(done, UsageError)  # a dict has no name
-    assert wh.ingest_training(source={"q1": {"b": 1}}).dataset == "tiny"
-    assert wh.ingest_attributes(source={"a": {"n": 1}}, of="docs", name="n").status == "loaded"
-    assert wh.forget(run="one").versions == (1,)
-    wh.ingest_qrels("other", QRELS)
-    with pytest.raises(UsageError, match="name a dataset; known are other, tiny"):
-        wh.ingest_run(source={"q1": {"a": 1.0}}, name="two")

@@ -9,8 +9,7 @@ import pytest
 
 from warehouse.evaluate import engine
 from warehouse.evaluate.passes import passes
-from warehouse.evaluate.plan import plan
-from warehouse.metrics import notation, protocols
+from warehouse.metrics import notation
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
@@ -43,16 +42,6 @@ def bits(rows: list[tuple[str, str, str, float | None]]) -> dict[tuple[str, ...]
     }
 
 
-def of(asked: str) -> list[tuple[int, float | None, str]]:
-    """Return the metrics as a pass has them."""
-    rules = protocols.get("default")
-    work = plan(notation.parse(asked, defaults=rules.defaults()), rules)
-    return [
-        (number, rules.undefined_of(metric), query)
-        for number, (metric, query) in enumerate(work.queries.items())
-    ]
-
-
 @pytest.mark.long
 def test_values_are_those_of_each_by_itself() -> None:
     """Of runs that are silent on queries, with each of the metrics' values asked of both at once."""
@@ -66,38 +55,6 @@ def test_values_are_those_of_each_by_itself() -> None:
     ]
     assert len(together) == len(alone) > 400
     assert bits(together) == bits(alone)
-
-
-def test_what_reads_the_same_table_is_one_pass() -> None:
-    """Another relevance is another table; what AP groups by besides is one number for each query."""
-    found = passes(of("RR AP IPrec@0.5 nDCG Success@1 RR(rel=2) Success(rel=2)@1 P@5 R@5"))
-    assert [[value.number for value in one.values] for one in found] == [
-        [0, 1, 2, 4, 7, 8],
-        [3],
-        [5, 6],
-    ]
-    assert [one.is_query for one in found] == [False, True, False]
-    assert (
-        " ".join(found[0].source.split())
-        == "from hits_rel_1 group by run_id, query_id, num_rel, num_ret"
-    )
-
-
-def test_columns_of_a_pass() -> None:
-    """What two metrics count is counted once; a depth that is put together again is a pass by itself."""
-    found = passes(of("P@5 R@5 Rprec Rprec(multiple=0.4) P(aggregate=pooled)@5"))
-    assert [[value.number for value in one.values] for one in found] == [[0, 1], [2, 3], [4]]
-    counted = ["count(*) filter (where is_rel and within(rank, 5))"]
-    assert found[0].columns == {"column_0": ["num_rel"], "column_1": ["5"], "column_2": counted}
-    assert [value.sql for value in found[0].values] == [
-        "ratio(column_2, column_1)",
-        "ratio(column_2, column_0)",
-    ]
-    assert [(one.again, one.is_query) for one in found] == [
-        (False, False),
-        (True, False),
-        (False, True),
-    ]
 
 
 def step(

@@ -14,8 +14,6 @@ from projects import invoked
 from warehouse.store import own_schema
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
-
 QUERIES = [f"q{n}" for n in range(1, 9)]
 JUNK = [*QUERIES, "q9", "q10"]
 RANKS = {"old": (1, 1, 9, 9, 9, 1, 9, 9), "new": (2, 2, 2, 2, 1, 2, 2, 3), "mid": (2,) * 8}
@@ -95,15 +93,19 @@ def load_junk(wh: Warehouse) -> None:
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Warehouse]:
+def both(once) -> tuple[Warehouse, Warehouse]:
     """Return a fresh warehouse, and one with a past."""
-    fresh, lived = (
-        Warehouse(tmp_path_factory.mktemp(name) / "w.duckdb") for name in ("fresh", "lived")
-    )
-    load(fresh, replace=False)
-    load_junk(lived)
-    load(lived, replace=True)
-    return fresh, lived
+
+    def fill(folder: Path) -> None:
+        for name in ("fresh", "lived"):
+            (folder / name).mkdir()
+        lived = Warehouse(folder / "lived" / "w.duckdb")
+        load(Warehouse(folder / "fresh" / "w.duckdb"), replace=False)
+        load_junk(lived)
+        load(lived, replace=True)
+
+    folder = once("past", fill)
+    return Warehouse(folder / "fresh" / "w.duckdb"), Warehouse(folder / "lived" / "w.duckdb")
 
 
 def answer(wh: Warehouse, call: list[str]) -> list[str]:
@@ -124,6 +126,7 @@ def calls() -> Iterator[str]:
     yield from (f'query "from {v}"' for v in own_schema.for_people() if not NOT_CURRENT.search(v))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("call", [*calls()])
 def test_a_command_or_view_answers_as_of_a_fresh_file(both, call: str) -> None:
     fresh, lived = both
@@ -132,6 +135,7 @@ def test_a_command_or_view_answers_as_of_a_fresh_file(both, call: str) -> None:
     assert answer(lived, given) == answer(fresh, given)
 
 
+@pytest.mark.slow
 def test_pages_show_what_those_of_a_fresh_file_show(both, tmp_path: Path) -> None:
     """Pages of runs and of history have the versions before, too."""
     pages = []

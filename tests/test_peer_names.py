@@ -191,86 +191,6 @@ def test_a_name_may_stand_for_parameters(level: int | None) -> None:
 # --------------------------------------------------------------------------- the other peers
 
 
-@pytest.mark.parametrize(
-    ("text", "metric"),
-    [
-        ("ndcg@10", "nDCG@10"),
-        ("ndcg_burges@10", "nDCG(dcg=exp-log2)@10"),
-        ("dcg_burges@10", "DCG(dcg=exp-log2)@10"),
-        ("dcg", "DCG"),
-        ("rbp.95", "RBP(p=0.95, gain=grade)"),
-        ("rbp@5", "RBP(p=0.5, gain=grade)"),
-        ("rbp.05-l2", "RBP(rel=2, p=0.05, gain=grade)"),
-        ("ndcg@10-l2", "nDCG(rel=2)@10"),
-        ("map@100-l2", "AP(rel=2)@100"),
-        ("map@100", "AP@100"),
-        ("map-l2", "AP(rel=2)"),
-        ("precision", "SetP"),
-        ("precision@5", "P@5"),
-        ("precision@10-l2", "P(rel=2)@10"),
-        ("recall@100", "R@100"),
-        ("recall-l2", "SetR(rel=2)"),
-        ("hits@5", "NumRelRet(aggregate=mean)@5"),
-        ("hits", "NumRelRet(aggregate=mean)"),
-        ("hit_rate@1", "Success@1"),
-        ("hit_rate", "Success"),
-        ("hit_rate-l2", "Success(rel=2)"),
-        ("hits@5-l2", "NumRelRet(rel=2, aggregate=mean)@5"),
-        ("hit_rate@3-l2", "Success(rel=2)@3"),
-        ("recall@10-l2", "R(rel=2)@10"),
-        ("f1@10", "F@10"),
-        ("f1@10-l2", "F(rel=2)@10"),
-        ("f1-l2", "SetF(rel=2)"),
-        ("precision-l2", "SetP(rel=2)"),
-        ("hits-l2", "NumRelRet(rel=2, aggregate=mean)"),
-        ("mrr-l2", "RR(rel=2)"),
-        ("map@10-l3", "AP(rel=3)@10"),
-        ("ndcg", "nDCG"),
-        ("ndcg-l2", "nDCG(rel=2)"),
-        ("ndcg_burges", "nDCG(dcg=exp-log2)"),
-        ("ndcg_burges@5-l2", "nDCG(rel=2, dcg=exp-log2)@5"),
-        ("dcg@5", "DCG@5"),
-        ("dcg@5-l2", "DCG(rel=2)@5"),
-        ("dcg_burges-l2", "DCG(rel=2, dcg=exp-log2)"),
-        ("rbp@95-l2", "RBP(rel=2, p=0.95, gain=grade)"),
-        ("bpref", "bpref"),
-        ("r-precision", "Rprec"),
-        ("r-precision-l3", "Rprec(rel=3)"),
-        ("bpref-l2", "bpref(rel=2)"),
-        ("f1", "SetF"),
-        ("mrr", "RR"),
-        ("mrr@10", "RR@10"),
-        ("mrr@10-l2", "RR(rel=2)@10"),
-    ],
-)
-def test_names_of_ranx(text: str, metric: str) -> None:
-    assert read(text) == [metric]
-
-
-@pytest.mark.parametrize(
-    ("text", "metric"),
-    [
-        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg=exp-log2)@10"),
-        ("NDCG@5", "nDCG@5"),
-        ("P(rel=2)@5", "P(rel=2)@5"),
-        ("Precision@5", "P@5"),
-        ("Recall@5", "R@5"),
-        ("MAP", "AP"),
-        ("MAP(rel=2)@100", "AP(rel=2)@100"),
-        ("MRR@10", "RR@10"),
-        ("RPrec", "Rprec"),
-        ("Bpref", "bpref"),
-        ("IPrec@0.1", "IPrec@0.1"),
-        ("IPrec@1", "IPrec@1.0"),
-        ("SetF(beta=0.5)", "SetF(beta=0.5)"),
-        ("Judged@10", "Judged@10"),
-        ("NumRet", "NumRet"),
-    ],
-)
-def test_names_of_ir_measures(text: str, metric: str) -> None:
-    assert read(text) == [metric]
-
-
 def test_interpolated_precision_of_ranx() -> None:
     """Eleven levels, each asking for as many documents as trec_eval 9's: int(recall * R + 0.9)."""
     levels = [f"@{k / 10}" for k in range(11)]
@@ -528,6 +448,7 @@ OF_THEIR_COMMUNITY = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize("name", OF_THEIR_COMMUNITY)
 def test_names_as_their_community_writes_them(name: str) -> None:
     scores = Warehouse.score(COMMUNITY_QRELS, COMMUNITY_RUN, [name], per_query=False)

@@ -2,13 +2,12 @@
 
 It hands each measure to another program. pytrec_eval orders equal scores by document id, descending,
 as our protocol `ir_measures` does; the other providers do not, so those are compared on runs without
-equal scores. What they do with equal ones is told by tests below.
+equal scores.
 """
 
 from __future__ import annotations
 
 import importlib
-import math
 import shutil
 from collections.abc import Iterable
 
@@ -18,16 +17,11 @@ from peers import (
     Qrels,
     Run,
     Values,
-    nothing_in_common,
     ours,
     peer,
     random_collection,
-    read_case,
     same,
-    tied,
-    without,
 )
-from shared_cases import EDGES, needs_cases
 
 from warehouse.metrics import notation, protocols
 
@@ -81,7 +75,7 @@ NORMALISED_NRBP = ["nNRBP", "nNRBP(alpha=0.25,beta=0.9)", "nNRBP(rel=2)"]
 # What a name of theirs is called here.
 NAMES = {
     "NumRet(rel=2)": "NumRelRet(rel=2)",  # with a level it counts the relevant documents retrieved
-    "SetF(beta=0.5)": "SetF(x=0.5)",  # see the test of its name below
+    "SetF(beta=0.5)": "SetF(x=0.5)",  # which it hands to trec_eval as x, the square of beta
     "SetF(beta=2.0)": "SetF(x=2.0)",
 }
 
@@ -140,7 +134,7 @@ def test_measures_of_pytrec_eval_over_judged_documents(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_measures_in_python(seed: int) -> None:
     qrels, run = random_collection(120 + seed, queries=80, ties=False)
-    # above 0: see the test of Compat and negative scores below
+    # above 0: its Compat gives what is not retrieved the score 0
     run = {query: {doc: score + 11 for doc, score in docs.items()} for query, docs in run.items()}
     same(mine(IN_PYTHON, qrels, run), theirs(IN_PYTHON, qrels, run))
 
@@ -175,33 +169,6 @@ def test_measures_of_gdeval(seed: int) -> None:
     same(mine(GDEVAL, qrels, run), theirs(GDEVAL, qrels, run), tolerance=5.1e-6)
 
 
-@needs_cases
-@pytest.mark.parametrize(
-    ("folder", "run"),
-    [
-        (f"{EDGES}/ties_blocks", "run"),
-        (f"{EDGES}/negative_judgements", "run"),
-        (f"{EDGES}/missing_queries_in_run", "run"),
-        (f"{EDGES}/query_without_relevant", "run"),
-        ("dl19_passage", "tasb"),
-    ],
-)
-def test_shared_cases(folder: str, run: str) -> None:
-    qrels, docs = read_case(folder, run)
-    same(mine(PYTREC_EVAL, qrels, docs), theirs(PYTREC_EVAL, qrels, docs))
-    untied = set(qrels) - tied(docs)
-    found = mine(IN_PYTHON, qrels, docs), theirs(IN_PYTHON, qrels, docs)
-    compared = [without(values, set(qrels) - untied) for values in found]
-    if untied:
-        same(*compared)
-
-
-def test_no_query_in_common_but_one() -> None:
-    qrels, run = nothing_in_common(160)
-    names = ["AP", "RR@10", "nDCG@10"]
-    same(mine(names, qrels, run), theirs(names, qrels, run))
-
-
 @pytest.mark.parametrize("run", [{"other": {"a": 1.0}}, {}])
 def test_the_provider_and_a_run_without_a_judged_query(run: Run) -> None:
     """Each judged query counts as an empty ranking."""
@@ -214,166 +181,6 @@ def test_the_provider_and_a_run_without_a_judged_query(run: Run) -> None:
     assert found.aggregated == theirs.aggregated == dict.fromkeys(measures, 0)
     assert len(found.per_query) == len(theirs.per_query) == 2 * len(measures)
     assert set(found.per_query) == set(theirs.per_query)
-
-
-# --------------------------------------------------------------------------- known disagreements
-
-TWO_TIED = ({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}})
-
-
-def test_rr_and_rr_at_k_order_equal_scores_in_opposite_ways() -> None:
-    """RR of ir_measures (pytrec_eval) takes the higher id first, its RR@10 (msmarco) the lower one."""
-    found = theirs(["RR", "RR@10"], *TWO_TIED)
-    assert (found["RR"]["q"], found["RR@10"]["q"]) == (0.5, 1.0)
-    values = mine(["RR", "RR@10"], *TWO_TIED)
-    assert (values["RR"]["q"], values["RR@10"]["q"]) == (0.5, 0.5)
-
-
-def test_judged_and_compat_take_the_lower_id_first() -> None:
-    """Judged and Compat of ir_measures order equal scores by id, ascending; ours by the protocol."""
-    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}
-    found = theirs(["Judged@1", "Compat"], qrels, run)
-    values = mine(["Judged@1", "Compat"], qrels, run)
-    assert (found["Judged@1"]["q"], values["Judged@1"]["q"]) == (1.0, 0.0)
-    assert math.isclose(found["Compat"]["q"], 1.0)
-    # b first: nothing in common at rank 1, at rank 2 half of p = 0.95; of the best order 1 + 0.95 / 2
-    assert math.isclose(values["Compat"]["q"], 0.475 / 1.475)
-
-
-def test_compat_gives_what_is_not_retrieved_the_score_0() -> None:
-    """The best order of Compat in ir_measures has u, not retrieved, above b, whose score is below 0.
-
-    Ours has what is retrieved first: the scores say nothing but the order.
-    """
-    qrels, run = {"q": {"a": 1, "b": 1, "u": 1}}, {"q": {"a": 2.0, "b": -1.0}}
-    higher = {"q": {"a": 3.0, "b": 1.0}}
-    whole = 1 + 0.95 + 0.95**2
-    u_second = (1 + 0.95 / 2 + 0.95**2 * 2 / 3) / whole
-    b_second = (1 + 0.95 + 0.95**2 * 2 / 3) / whole
-    assert math.isclose(theirs(["Compat"], qrels, run)["Compat"]["q"], u_second)
-    assert math.isclose(theirs(["Compat"], qrels, higher)["Compat"]["q"], b_second)
-    for docs in (run, higher):
-        assert math.isclose(mine(["Compat"], qrels, docs)["Compat"]["q"], b_second)
-
-
-@needs_cwl
-def test_accuracy_and_cwl_eval_keep_the_order_of_the_source() -> None:
-    """Accuracy and cwl_eval leave equal scores as they come.
-
-    So does our Accuracy; the measures of cwl_eval are the same here whatever the order.
-    """
-    qrels, run = TWO_TIED
-    turned = {"q": dict(reversed(run["q"].items()))}
-    for name, as_given, as_turned in [("Accuracy", 1.0, 0.0), ("RBP(rel=1)", 0.2, 0.16)]:
-        assert math.isclose(theirs([name], qrels, run)[name]["q"], as_given)
-        assert math.isclose(theirs([name], qrels, turned)[name]["q"], as_turned)
-        kept = as_given if name == "Accuracy" else as_turned
-        assert math.isclose(mine([name], qrels, run)[name]["q"], kept)
-        assert math.isclose(mine([name], qrels, turned)[name]["q"], as_turned)
-
-
-def test_accuracy_divides_by_zero_without_non_relevant_documents() -> None:
-    """Accuracy of ir_measures raises where all that is retrieved is relevant; ours has no value."""
-    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    with pytest.raises(ZeroDivisionError):
-        theirs(["Accuracy"], qrels, run)
-    assert mine(["Accuracy"], qrels, run) == {"Accuracy": {"q": None, ALL: None}}
-
-
-def test_accuracy_leaves_queries_out_alone_and_counts_them_as_0_in_company() -> None:
-    """Accuracy of ir_measures has no value without a relevant hit, but 0 with another measure."""
-    qrels = {"p": {"a": 1}, "q": {"a": 1}}
-    run = {"p": {"a": 2.0, "b": 1.0}, "q": {"b": 1.0}}
-    assert theirs(["Accuracy"], qrels, run)["Accuracy"] == {"p": 1.0, ALL: 1.0}
-    company = theirs(["Accuracy", "AP"], qrels, run)["Accuracy"]
-    assert company == {"p": 1.0, "q": 0.0, ALL: 0.5}
-    for names in (["Accuracy"], ["Accuracy", "AP"]):
-        assert mine(names, qrels, run)["Accuracy"] == {"p": 1.0, "q": None, ALL: 1.0}
-
-
-@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
-def test_beta_of_setf_is_the_square_of_beta(beta: float) -> None:
-    """SetF(beta=2) of ir_measures is trec_eval's set_F_2.0, whose 2 is the square of beta.
-
-    With P = 1 and R = 1/2: 3 * 1/2 / (1/2 + 2) = 0.6 there and under its protocol, and by default
-    F2 = 5 * 1/2 / (1/2 + 4) = 5/9.
-    """
-    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 1.0}}
-    name = f"SetF(beta={beta})"
-    there = theirs([name], qrels, run)[name]["q"]
-    here = ours(qrels, run, [name, f"SetF(x={beta})"], "ir_measures")
-    assert math.isclose(here[name]["q"], there)
-    assert math.isclose(here[f"SetF(x={beta})"]["q"], there)
-    squared = (1 + beta**2) / 2 / (1 / 2 + beta**2)
-    assert math.isclose(ours(qrels, run, [name])[name]["q"], squared)
-
-
-def test_recall_levels_of_iprec_have_two_decimals() -> None:
-    """IPrec@0.125 of ir_measures is lost beside IPrec@0.12: both are one name for pytrec_eval."""
-    names = ["IPrec@0.125", "IPrec@0.12"]
-    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
-    assert {name: found["q"] for name, found in theirs(names, qrels, run).items()} in (
-        {"IPrec@0.125": 0.0, "IPrec@0.12": 1.0},
-        {"IPrec@0.125": 1.0, "IPrec@0.12": 0.0},
-    )
-    assert {name: found["q"] for name, found in mine(names, qrels, run).items()} == {
-        "IPrec@0.125": 1.0,
-        "IPrec@0.12": 1.0,
-    }
-
-
-def test_counts_of_queries_that_the_run_is_silent_on() -> None:
-    """NumQ and NumRel of ir_measures are 0 for a query that the run lacks; ours count it."""
-    qrels, run = {"q": {"a": 1}, "silent": {"a": 1, "b": 1}}, {"q": {"a": 1.0}}
-    assert theirs(COUNTS, qrels, run) == {
-        "NumQ": {"q": 1, "silent": 0, ALL: 1},
-        "NumRel": {"q": 1, "silent": 0, ALL: 1},
-    }
-    assert mine(COUNTS, qrels, run) == {
-        "NumQ": {"q": 1, "silent": 1, ALL: 2},
-        "NumRel": {"q": 1, "silent": 2, ALL: 3},
-    }
-
-
-@needs_cwl
-def test_average_precision_of_cwl_eval_passes_over_what_is_not_retrieved() -> None:
-    """AP asked of cwl_eval divides by the relevant documents retrieved; by default ours by all."""
-    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "x": 1.0}}
-    (row,) = ir_measures.cwl_eval.iter_calc([ir_measures.AP], qrels, run)
-    assert float(row.value) == 1.0
-    values = ours(qrels, run, ["AP", "AP(norm=hits)"], "ir_measures")
-    assert (values["AP"]["q"], values["AP(norm=hits)"]["q"]) == (0.5, 1.0)
-    assert theirs(["AP"], qrels, run)["AP"]["q"] == 0.5
-
-
-@needs_cwl
-def test_cwl_eval_looks_at_a_thousand_documents() -> None:
-    """RBP of cwl_eval ends after 1,000 documents, over which its weights add up to 1; ours goes on.
-
-    Only a p near 1 shows it: 0.8^1000 is 1e-97.
-    """
-    name = "RBP(p=0.999,rel=1)"
-    run = {"q": {f"d{n:04}": 2000.0 - n for n in range(1001)}}
-    qrels = {"q": {"d0000": 1, "d1000": 1}}
-    values = theirs([name], qrels, run)
-    assert math.isclose(values[name]["q"], 0.001 / (1 - 0.999**1000))
-    assert math.isclose(mine([name], qrels, run)[name]["q"], 0.001 * (1 + 0.999**1000))
-
-
-def test_rbp_over_grades_is_unknown_to_it() -> None:
-    """RBP without a level is refused by ir_measures, of which no provider has it; here it is binary."""
-    with pytest.raises(ValueError, match="Unsupported measures"):
-        theirs(["RBP"], *TWO_TIED)
-    assert math.isclose(mine(["RBP"], *TWO_TIED)["RBP"]["q"], 0.16)
-
-
-def test_a_document_twice() -> None:
-    """ir_measures keeps the last line of a document; ours refuses the run (see test_golden)."""
-    run = [ir_measures.ScoredDoc("q", "a", 1.0), ir_measures.ScoredDoc("q", "b", 2.0)]
-    again = [*run, ir_measures.ScoredDoc("q", "a", 3.0)]
-    qrels = {"q": {"a": 1}}
-    assert theirs(["AP"], qrels, run)["AP"]["q"] == 0.5
-    assert theirs(["AP"], qrels, again)["AP"]["q"] == 1.0
 
 
 @needs_cwl

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from projects import (
     BEST,
-    QRELS,
-    RUN,
     SETTINGS,
     Folder,
     command,
@@ -297,15 +295,6 @@ def test_values_of_a_metric_that_is_gone_are_shown(here: Folder, loaded: Warehou
         loaded.evaluate(metrics="Best@2")
 
 
-def test_values_of_a_parameter_that_is_gone_are_shown(here: Folder, loaded: Warehouse) -> None:
-    level = 'param.level = { type = "integer", default = 1, summary = "x" }\n'
-    here.metric(BEST.replace("*/", level + "*/").replace("max(", "{{ level }} * max("))
-    loaded.evaluate(metrics=["Best(level=2)@3"])
-    here.metric(BEST)
-    assert loaded.leaderboard("tiny").columns[3] == "Best(level=2)@3"
-    assert len(loaded.leaderboard("tiny", metrics=["Best(level=2)@3"]).fetchall()) == 2
-
-
 @pytest.mark.slow
 def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Warehouse) -> None:
     here.write("warehouse.toml", SETTINGS + 'ties = "doc_asc"\n')
@@ -327,34 +316,3 @@ def test_values_of_a_protocol_that_is_gone_are_shown(here: Folder, loaded: Wareh
         loaded.evaluate(metrics="Best@3", protocol="top2")
     with pytest.raises(UsageError, match="top3: no such protocol"):
         loaded.leaderboard("tiny", protocol="top3")
-
-
-@pytest.mark.long
-def test_what_is_gone_is_shown_of_several_datasets(here: Folder, loaded: Warehouse) -> None:
-    here.metric(BEST.replace('"higher"', '"lower"'))
-    loaded.ingest_qrels("more", QRELS)
-    for name, run in (("one", RUN), ("two", {"q1": {"c": 1.0}, "q2": {"d": 1.0}})):
-        loaded.ingest_run("more", run, name=name)
-    for protocol in ("default", "top2"):
-        loaded.evaluate(metrics="Best@2 RR", protocol=protocol)
-    boards = [
-        loaded.leaderboard(["tiny", "more"], protocol=p, each=True) for p in ("default", "top2")
-    ]
-    rows = [board.relation.fetchall() for board in boards]
-    assert [row[1] for row in rows[0]] == ["one", "two"]
-    (here.path / "formulas/Best.sql.j2").unlink()
-    here.write("warehouse.toml", SETTINGS[: SETTINGS.index("[")])
-    for protocol, before in zip(("default", "top2"), rows, strict=True):
-        found = loaded.leaderboard(["tiny", "more"], protocol=protocol, each=True)
-        assert found.relation.fetchall() == before
-    assert len(loaded.leaderboard("*", metrics="RR Best@2", sort="Best@2").relation.fetchall()) == 2
-    code, out, err = command("leaderboard", "-d", "*", "-m", "RR", "-m", "Best@2", "--each")
-    assert code == 0
-    assert "Best@2 tiny" in out
-    assert err.splitlines()[-1] == "no longer defined, so these are the stored values: Best@2"
-    code, out, err = command("leaderboard", "-d", "*", "--protocol", "top2")
-    assert code == 0
-    assert err.splitlines()[-1].endswith("stored values: protocol top2, Best@2")
-    with pytest.raises(UsageError) as caught:
-        loaded.leaderboard(["tiny", "more"], metrics="Bst@3 RR nDGC@1")
-    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["Bst@3", "nDGC@1"]

@@ -374,6 +374,7 @@ def test_tables_of_the_file_are_no_relations(here: Folder, loaded: Warehouse) ->
     assert loaded.evaluate(metrics="Best@2").computed == 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("sql", "words"),
     [

@@ -6,19 +6,14 @@ import random
 from math import log2
 from pathlib import Path
 
-import oracles_diversity
 import oracles_preferences
-import oracles_ratings
 import oracles_recsys
-import oracles_sampled
-import oracles_sklearn
 import oracles_sources
-import oracles_user_models
 import pytest
-from hypothesis import given
+from peered import PEERED
 from projects import invoked
 from test_diversity import by_iteration, written
-from test_metric_properties import FEW, LARGE, METRICS, Qrels, Run
+from test_metric_properties import METRICS, Qrels, Run
 from test_recsys import surroundings
 from twins import JUDGED_FIRST, OF_RUN, OF_RUN_RELEVANT, OWN_PROTOCOLS, close
 
@@ -170,32 +165,6 @@ def test_depth_before_or_after(protocol: str, depth: int, wanted: tuple[float, .
     assert [ours[name, "q"] for name in NAMES.split()] == pytest.approx(wanted, rel=1e-12)
 
 
-@pytest.mark.long
-@FEW
-@given(data=LARGE)
-def test_without_a_depth_the_order_is_nothing(data: tuple[Qrels, Run]) -> None:
-    names = [*METRICS, *oracles_sklearn.METRICS]
-    assert values(*data, names, protocol=JUDGED_FIRST) == values(*data, names, judged_only=True)
-
-
-@pytest.mark.long
-@FEW
-@given(data=LARGE)
-def test_a_depth_of_judged_documents_is_that_of_lists_without_others(
-    data: tuple[Qrels, Run],
-) -> None:
-    """Taken out of the run itself, and then cut; but for queries that nothing is left of."""
-    qrels, run = data
-    left = {
-        query: {doc: s for doc, s in found.items() if qrels.get(query, {}).get(doc, -1) >= 0}
-        for query, found in run.items()
-    }
-    left = {query: found for query, found in left.items() if found}
-    names = [*METRICS, *oracles_sklearn.METRICS]
-    ours = values(*data, names, protocol=JUDGED_FIRST, depth=2)
-    assert ours == values(qrels, left, names, depth=2)
-
-
 def test_a_metric_that_asks_for_judged_documents_itself() -> None:
     """The order is the protocol's, whoever asks for judged documents."""
     ours = values(GRADES, LISTED, "SetP(judged_only=True) SetP", protocol="by_metric")
@@ -248,9 +217,7 @@ def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
 # --------------------------------------------------------------------------- stored, shown, refused
 
 EVERYTHING = [
-    *METRICS, *oracles_sources.METRICS, *oracles_sklearn.METRICS, *oracles_user_models.METRICS,
-    *oracles_diversity.METRICS, *oracles_preferences.METRICS, *oracles_ratings.METRICS,
-    *oracles_recsys.METRICS, *oracles_sampled.METRICS,
+    *METRICS, *oracles_sources.METRICS, *oracles_preferences.METRICS, *oracles_recsys.METRICS, *PEERED,
 ]  # fmt: skip
 
 

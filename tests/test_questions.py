@@ -148,7 +148,7 @@ def test_every_view_has_an_example(wh: Warehouse) -> None:
         assert '"' not in example, "it is shown between double quotes"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(8, 2)
 @pytest.mark.parametrize(
     "relation",
     # of which the demo has none

@@ -1,19 +1,13 @@
-"""Metrics of rating prediction: against the twins, and against scikit-learn."""
+"""Metrics of rating prediction: against scikit-learn."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
-import oracles_ratings
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from quick import examples
-from test_metric_properties import SEEDS, Qrels, Run, collection
-from twins import OF_RUN, Ranked, compare, own, twin
+from test_metric_properties import Qrels, Run, collection
 
-from warehouse.metrics.notation import Metric, parse
+from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
 
 
@@ -23,24 +17,6 @@ def ratings(seed: int) -> tuple[Qrels, Run]:
     qrels, run = collection(rng, fractions=True)
     scores = [0.0, 1.0, 0.5, 0.25, *(rng.random() for _ in range(4))]
     return qrels, {q: {doc: rng.choice(scores) for doc in found} for q, found in run.items()}
-
-
-@given(
-    data=SEEDS.map(ratings),
-    protocol=st.sampled_from(["default", "trec_eval_9", OF_RUN]),
-    depth=st.sampled_from([None, 3]),
-)
-@examples(4)
-def test_twins(data: tuple[Qrels, Run], protocol: str, depth: int | None) -> None:
-    def of_query(metric: Metric, one: Ranked, _: object) -> float | None:
-        known = twin(metric.name, oracles_ratings)
-        return known(one.docs, one.grades, **own(metric), scores=one.scores)
-
-    def pooled(metric: Metric, lists: Sequence[Ranked]) -> float | None:
-        given = [(one.docs, one.grades, one.scores) for one in lists]
-        return twin(f"pooled_{metric.name}", oracles_ratings)(given, **own(metric))
-
-    compare(data, oracles_ratings.METRICS, of_query, pooled, protocol=protocol, depth=depth)
 
 
 def test_as_scikit_learn() -> None:

@@ -430,6 +430,7 @@ def test_ids_that_lost_digits_are_refused(con, parquet, below, lost):
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("value", "outcome"),

@@ -46,6 +46,7 @@ def test_qrels(con, put):
     assert (result.kind, result.rows, result.ranked_by, result.tag) == ("qrels", 3, None, None)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(
     "text",
@@ -285,6 +286,7 @@ def test_line_numbers_count_blank_lines_and_comments(con, put):
     assert "3 problems" in str(error)
 
 
+@pytest.mark.sample(7, 2)
 @pytest.mark.core
 @pytest.mark.parametrize("query", range(7))
 @pytest.mark.parametrize("scattered", [False, True], ids=["list by list", "scattered"])
@@ -462,6 +464,7 @@ def test_lines_that_are_no_text_are_counted_with_the_others(con, put):
     assert error.problems[1] == (2, "score 'x' is not a number")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.core
 @pytest.mark.parametrize(
     "name",

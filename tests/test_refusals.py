@@ -189,9 +189,9 @@ def test_a_commit_that_is_refused(tmp_path: Path, reason: str) -> None:
         raise duckdb.TransactionException("a conflict")
 
 
+@pytest.mark.sample(4, 4)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="this system does not limit what is mapped")
-@pytest.mark.sample(4, 2)
 @pytest.mark.parametrize("size", [200, 280, 500, 1500])
 def test_little_memory(tmp_path: Path, program, size: int) -> None:
     """DuckDB ended the process, or Python had a traceback; from 500 MB on a small run is loaded."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import quick
 import typer
 
 from warehouse.cli import application
@@ -169,3 +170,9 @@ def test_what_is_said_of_the_project() -> None:
         "lint-imports",
     ]
     assert "ruff check . && ruff format . && mypy && lint-imports" in rules
+
+
+def test_a_skip_that_ci_does_not_expect_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPECTED_SKIPS", str(CHECKOUT / ".ci" / "skips"))
+    browser = "Skipped: no Chromium is installed (apt-get install chromium)"
+    assert quick.unexpected(["Skipped: torch is not installed", browser]) == [browser]

@@ -68,6 +68,7 @@ def test_commands_and_projects(ratings: str, monkeypatch: pytest.MonkeyPatch) ->
     assert command(*asked)[1] == "metric,value\nRR,0.5\n"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("expression", "columns", "expected"),
     [

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from warehouse.analyze import board_intervals, explained_lists
+from warehouse.analyze import board_intervals
 from warehouse.analyze.regressions import Gate, Limits
 from warehouse.errors import WarehouseError, visible
 from warehouse.report import pictures
@@ -129,13 +129,16 @@ class Site:
     pages: dict[str, Page]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder = tmp_path_factory.mktemp("report")
+def _write(folder: Path) -> None:
     wh = Warehouse(folder / "tiny.duckdb")
     _fill(wh)
-    made = wh.report(folder / "site", depth=3)
-    assert made.path == folder / "site" / "index.html"
+    assert wh.report(folder / "site", depth=3).path == folder / "site" / "index.html"
+
+
+@pytest.fixture(scope="module")
+def site(once) -> Site:
+    folder = once("report", _write)
+    wh = Warehouse(folder / "tiny.duckdb")
     found = {
         path.relative_to(folder / "site").as_posix(): Page(path.read_text(encoding="utf-8"))
         for path in (folder / "site").rglob("*.html")
@@ -149,7 +152,6 @@ def _script(path: Path) -> dict[str, object]:
 
 
 RUN_KEYS, METRIC_KEYS = keys([*RUNS, "not evaluated"]), keys(METRICS)
-PAIR = f"#metric={METRIC_KEYS['RR']}&base=bm25&run={RUN_KEYS[SCRIPT]}"
 
 
 @pytest.mark.slow
@@ -257,23 +259,6 @@ def test_queries_have_the_lists_and_the_parts_of_explain(site: Site) -> None:
         assert [found["documents"][number] for number in documents] == [r.doc_id for r in rows]
         assert [found["grades"][number] for number in documents] == [r.relevance for r in rows]
         assert [n / 10_000 for n in parts] == pytest.approx([row.part for row in rows], abs=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("metric", ["nDCG@3", "AP"])
-def test_lists_are_explained_together_as_one_by_one(site: Site, metric: str) -> None:
-    protocol = "trec_eval_9" if metric == "AP" else "default"
-    with site.warehouse.file.read() as con:
-        rows = explained_lists.explained_lists(
-            con, "tiny", metric, ["q1", "q2"], top=4, protocol=protocol
-        ).fetchall()
-    for run in RUNS[:1]:
-        one = site.warehouse.explain("tiny", run, "q1", metric, top=4, protocol=protocol)
-        wanted = [(row.rank, row.doc_id, row.relevance, row.part) for row in one if row.doc_id]
-        depth = 3 if "@3" in metric else 4
-        there = [row[2:] for row in rows if row[:2] == (run, "q1")]
-        assert there[:depth] == wanted[:depth]
-        assert [row[3] for row in there[depth:]] == [None] * len(there[depth:])
 
 
 @pytest.mark.slow
@@ -530,23 +515,3 @@ def test_a_manifest_names_no_file_outside(site: Site, tmp_path: Path) -> None:
     )
     site.warehouse.report(folder, "empty <b>")
     assert (tmp_path / "thesis.tex").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_of_very_many_queries_those_that_differ_most_have_pages(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(contents, "MOST_QUERIES", 2)
-    site.warehouse.report(tmp_path / "site", "tiny", depth=3)
-    page = Page((tmp_path / "site" / "tiny" / "queries" / "index.html").read_text(encoding="utf-8"))
-    assert "7 queries (here are the 2 in which the runs differ most)" in page.text
-    spreads = {
-        row[0]: round(float(row[5]) - float(row[3]), 4)
-        for row in site.pages["tiny/queries/index.html"].cells[1:]
-    }
-    shown = [spreads[row[0]] for row in page.cells[1:]]
-    assert sorted(shown) == sorted(spreads.values())[-2:]
-    assert len(list((tmp_path / "site" / "tiny" / "queries").iterdir())) == 3
-    found = _script(tmp_path / "site" / "tiny" / "data" / f"{METRIC_KEYS['nDCG@3']}.js")
-    assert len(found["values"]) == 2

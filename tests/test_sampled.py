@@ -1,20 +1,15 @@
-"""Sampled pools: reading five columns, twins of the measures, and the values of NIST's scripts."""
+"""Sampled pools: reading five columns, and the values of NIST's scripts."""
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 
-import oracles_sampled
 import pytest
-from oracles_sampled import METRICS
 from refusals import expect_refusal
-from twins import OF_RUN, Ranked, compare, own, twin
 
 from warehouse.errors import InputError
-from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -60,51 +55,6 @@ def test_values_of_stat_ap(put: Put) -> None:
         Warehouse.score(
             wrong, {"1": {"d": 1.0}}, metric, iterations=True, columns={"iteration": "probability"}
         )
-
-
-@pytest.mark.parametrize(
-    ("seed", "options"),
-    [(1, {}), (2, {"protocol": "trec_eval_9"}), (3, {"depth": 3}), (4, {"protocol": OF_RUN})],
-)
-def test_twins(seed: int, options: dict, tmp_path: Path) -> None:
-    rng = random.Random(seed)
-    docs = [f"d{n:02}" for n in range(16)]
-    judged: dict[str, dict[str, dict[str, int]]] = {}
-    for query in (f"q{n}" for n in range(25)):
-        pool = rng.sample(docs, rng.randint(1, 14))
-        for doc in pool:
-            stratum = rng.choice("123")
-            grade = rng.choice((-1, 0, 0, 1, 2, 3))
-            judged.setdefault(query, {}).setdefault(stratum, {})[doc] = grade
-    run = {
-        query: {
-            doc: rng.choice((1.0, 2.0, 3.0, 3.5)) for doc in rng.sample(docs, rng.randint(1, 12))
-        }
-        for query in [*list(judged)[3:], "unjudged"]
-    }
-    path = tmp_path / "sampled.txt"
-    path.write_text(
-        "".join(
-            f"{query} 0 {doc} {stratum} {grade}\n"
-            for query, strata in judged.items()
-            for stratum, grades in strata.items()
-            for doc, grade in grades.items()
-        )
-    )
-
-    def value(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        strata = judged.get(one.query)
-        return (
-            twin(metric.name, oracles_sampled)(one.docs, strata, **own(metric)) if strata else None
-        )
-
-    flat = {
-        q: {d: g for grades in s.values() for d, g in grades.items()} for q, s in judged.items()
-    }
-    compared = compare(
-        (flat, run), METRICS, value, source=path, given={"qrels_format": "sampled"}, **options
-    )
-    assert compared > 150
 
 
 def test_a_sampled_pool_is_stored_and_read_again(put: Put, tmp_path: Path) -> None:

@@ -446,6 +446,7 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("made", "told"),
     [

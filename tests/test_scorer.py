@@ -37,6 +37,7 @@ def rows(scores: Scores) -> list[tuple[Any, ...]]:
     return scores.relation.fetchall()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("how", HOW, ids=lambda how: ",".join(how) or "default")
 def test_every_call_has_the_values_of_score(how: dict[str, Any]) -> None:
     with Warehouse.scorer(QRELS, METRICS, **how) as scorer:

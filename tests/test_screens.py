@@ -56,6 +56,7 @@ def shown(
     return on_terminal
 
 
+@pytest.mark.sample(6, 2)
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_fits_the_terminal(shown, name: str, width: int) -> None:

@@ -339,23 +339,6 @@ def test_pages_of_analyses_and_of_past_days_have_the_numbers_of_the_commands(
             links = [link for link in page.links if "queries/" in link or "runs/" in link]
             assert all(("as_of=" in link) == bool(past) for link in links)
     asked = [("dataset", "rich")]
-    holes = wh.holes("rich", depth=10, top=100)
-    data = server.get("/api/judge-next", *asked).data
-    assert [(row["query_id"], row["doc_id"], row["runs"]) for row in data["rows"]] == [
-        (row.query_id, row.doc_id, row.runs) for row in holes
-    ]
-    agreement = server.get("/api/agreement", *asked).data
-    names = ("run", "other", "tau_ap", "tau_b", "rbo_ext")
-    assert [[row[name] for name in names] for row in agreement["of_runs"]] == [
-        [row[name] for name in names]
-        for row in wh.agree("rich", runs=[row.run for row in wh.leaderboard("rich")], depth=3)
-    ]
-    (curve,) = server.get("/api/curves", *asked).data["curves"]
-    assert set(curve["points"]) == {"both", SCRIPT}  # of these the curve is stored
-    points = wh.curve("rich", "PrecisionByRank@3", runs=["both", SCRIPT]).fetchall()
-    assert sorted((run, *point) for run, of in curve["points"].items() for point in of) == sorted(
-        (run, x, y) for run, _, x, y, *_ in points
-    )
     first = server.ask("/api/slices", *asked)
     again = server.ask("/api/slices", *asked, if_none_match=first.headers["etag"])
     assert (again.code, again.body) == (304, b"")

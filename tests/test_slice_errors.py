@@ -20,6 +20,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return wh
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("given", "message"),
     [

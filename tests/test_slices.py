@@ -196,70 +196,6 @@ def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
 
 
 @pytest.mark.slow
-def test_parts_of_the_queries_add_up_to_the_whole(wh: Warehouse) -> None:
-    loaded(wh, *collection(5))
-    wh.evaluate(metrics=["AP", "P@3", "NumRelRet"], slices=["size = quantiles(num_relevant, 3)"])
-    rows = stored(
-        wh,
-        "select w.metric, w.aggregate, w.value, w.num_queries, "
-        "sum(s.value), sum(s.value * s.num_queries) / sum(s.num_queries), sum(s.num_queries), "
-        "sum(s.num_judged), any_value(w.num_judged), sum(s.num_answered), any_value(w.num_answered) "
-        "from scores as w join slice_scores as s using (run, metric) group by all",
-    )
-    assert len(rows) == 3
-    for _, aggregate, whole, num, total, mean, nums, judged, all_judged, had, all_had in rows:
-        assert math.isclose(total if aggregate == "sum" else mean, whole, rel_tol=1e-12)
-        assert (nums, judged, had) == (num, all_judged, all_had)
-
-
-@pytest.mark.slow
-def test_parts_of_the_documents_add_up_to_the_whole(wh: Warehouse) -> None:
-    loaded(wh, *collection(6))
-    metrics = ["NumRel", "NumRelRet", "NumRet", "NumRelRet(scope=global)", "P(scope=global)@5"]
-    wh.evaluate(
-        metrics=metrics, slices=["ending = quantiles(ord(doc_id[-1]), 4)", "last = doc_id[-1]"]
-    )
-    whole = dict(stored(wh, "select metric, value from scores"))
-    by_query: dict[tuple[str, str], float] = {}
-    for (_, metric, query), value in of_queries(wh, "last").items():
-        by_query[metric, query] = by_query.get((metric, query), 0) + value
-    counted = stored(wh, "select metric, query_id, value from query_scores")
-    for metric, query, value in counted:
-        if (
-            metric != "NumRet"
-        ):  # a document of an ending that nobody judged is in no part that counts
-            assert same(by_query[metric, query], value), (metric, query)
-    assert sum(v for (_, m), v in parts(wh, "ending").items() if m == "NumRel") == whole["NumRel"]
-
-
-@pytest.mark.long
-@pytest.mark.core
-def test_parts_of_equal_number_and_of_equal_mass(wh: Warehouse) -> None:
-    """Weights 5 3 2 1 1, 12 in all: before them are 0 5 8 10 11, 3 parts: 3-0 3-1 3-2 3-2 3-2."""
-    weights = {"a": 5, "b": 3, "c": 2, "d": 1, "e": 1}
-    loaded(wh, {q: {"x": 1} for q in weights}, {q: {"x": 1.0} for q in weights})
-    # an attribute may be named as ids are in the table of attributes
-    described = {q: {"w": w, "subject_id": f"s{w}"} for q, w in weights.items()}
-    wh.ingest_attributes("tiny", described, of="queries", name="w")
-    wh.evaluate(metrics="P@1", slices=["m = mass(w, 3)", "q = quantiles(w, 2)", "subject_id"])
-    split = "s = quantiles(w + 1 - 1, 5, split := true)"
-    wh.evaluate(metrics="P@1", slices=["t = quantiles(w, 5)", split])
-    members = wh.query(
-        "select name, part, subject_id from store.slice join store.slice_member using (slice_id)"
-    )
-    found: dict[str, dict[str, str]] = {}
-    for name, part, query in members.fetchall():
-        found.setdefault(name, {})[query] = part
-    assert found["m"] == {"a": "3", "b": "2", "c": "1", "d": "1", "e": "1"}
-    # from the lowest: d e c | b a
-    assert found["q"] == {"d": "1", "e": "1", "c": "1", "b": "2", "a": "2"}
-    # d and e are equal: both are in the part of the first, unless they are told apart
-    assert found["t"] == {"d": "1", "e": "1", "c": "3", "b": "4", "a": "5"}
-    assert found["s"] == {"d": "1", "e": "2", "c": "3", "b": "4", "a": "5"}
-    assert found["subject_id"] == {"a": "s5", "b": "s3", "c": "s2", "d": "s1", "e": "s1"}
-
-
-@pytest.mark.slow
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
     loaded(wh, qrels, {"q1": {"c": 2.0, "a": 1.0}, "q2": {"a": 1.0}})
@@ -325,49 +261,6 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
 
 
 # --------------------------------------------------------------------------- versions and staleness
-
-
-@pytest.mark.long
-def test_only_what_changed_is_computed_again(wh: Warehouse) -> None:
-    qrels, run = collection(7)
-    loaded(wh, qrels, run)
-    sizes = {q: {"size": n % 3} for n, q in enumerate(qrels)}
-    wh.ingest_attributes("tiny", sizes, of="queries", name="sizes")
-    asked = {"metrics": ["AP", "P@3"], "slices": ["size", "small = size < 1"]}
-    first = wh.evaluate(**asked)
-    assert (first.computed, len(first.slices)) == (6, 2)
-    again = wh.evaluate(**asked)
-    assert (again.computed, again.up_to_date, again.slices) == (0, 6, [])
-    # a new run is evaluated alone
-    wh.ingest_run("tiny", run, name="two")
-    assert {row[1] for row in wh.evaluate(**asked).details} == {"two"}
-    # other attributes make a new version of those slices whose members change
-    wh.ingest_attributes(
-        "tiny", sizes | {"q1": {"size": 5}}, of="queries", name="sizes", replace=True
-    )
-    before = stored(wh, "select count(*) from slice_score_versions where is_current")
-    third = wh.evaluate(**asked)
-    assert {row[2] for row in third.details} == {"AP by size", "P@3 by size"}
-    assert third.slices == ["slice size, version 2: 4 parts of the queries"]
-    now = stored(wh, "select count(*) from slice_score_versions where is_current")
-    assert now[0][0] == before[0][0] + 2 * 2 * 4  # the old values stay
-    # so does another definition under a name
-    fourth = wh.evaluate(metrics="AP", slices="small = size < 2")
-    assert fourth.slices == ["slice small, version 2: 2 parts of the queries"]
-    assert wh.evaluate(metrics="AP", slices="small").computed == 0
-    wh.evaluate(metrics="AP", slices="small = size < 3")
-    # the versions of another dataset's slices are counted for themselves
-    wh.ingest_qrels("other", qrels)
-    wh.ingest_run("other", run, name="one")
-    wh.evaluate("other", metrics="AP", slices="small = query_id = 'q1'")
-    shown = "slice, version, definition"
-    assert wh.slices("tiny").relation.project(shown).fetchall() == [
-        ("size", 2, '"size"'),
-        ("small", 3, "size < 3"),
-    ]
-    assert wh.slices("other").relation.project(shown).fetchall() == [
-        ("small", 1, "query_id = 'q1'")
-    ]
 
 
 @pytest.mark.long

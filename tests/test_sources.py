@@ -6,7 +6,6 @@ metrics calculator of ArDoCo, and a thesis on label ranking.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quick import examples
-from test_metric_properties import COLLECTIONS, FEW, LARGE, SEEDS, Qrels, Run, collection, values
-from twins import JUDGED_FIRST, OF_RUN, Ranked, close, own, rules_of, twin
+from test_metric_properties import COLLECTIONS, Qrels, Run, values
+from twins import JUDGED_FIRST, OF_RUN, Ranked, own, rules_of, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
@@ -70,110 +69,7 @@ def test_twins(
     )  # fmt: skip
 
 
-def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison with the twins is able to fail, for a query and for the pooled value."""
-    right = oracles_sources.lag
-    data = collection(random.Random(1))
-    compare = test_twins.hypothesis.inner_test
-    wrong = (
-        ("lag", lambda *a, **k: (right(*a, **k) or 0) + 1e-9),
-        ("pooled_lag", lambda *_, **__: 0.123),
-    )
-    for name, wrong_twin in wrong:
-        with monkeypatch.context() as patch:
-            patch.setattr(oracles_sources, name, wrong_twin)
-            with pytest.raises(AssertionError, match="LAG"):
-                compare(data, "default", None, False, None)
-
-
 # --------------------------------------------------------------------------- identities
-
-
-@pytest.mark.slow
-@FEW
-@given(data=LARGE)
-def test_identities(data: tuple[Qrels, Run]) -> None:
-    qrels, run = data
-    levels = [k / 10 for k in range(11)]
-    names = [
-        "Cover",
-        "MaxRank",
-        "AvgRank",
-        "AUC",
-        "LAG",
-        "E",
-        "E(beta=2.0)",
-        "E@3",
-        "Volume",
-        "F@3",
-    ]
-    names += ["E(norm=k)@3"]
-    names += ["SetR", "SetF", "SetF(beta=2.0)", "F(norm=retrieved)@3", "R@3", "Cover@3", "Rprec"]
-    names += ["NumRet", "NumRel", "NumRelRet", "KAtRecall(never=retrieved)@1", "nDCG(dcg=binary)@3"]
-    names += ["RelP@3", "P@3", "P(norm=retrieved)@3"]
-    names += [f"{m}@{r}" for m in ("KAtRecall", "PAtRecall", "IPrec") for r in levels]
-    ours = values(qrels, run, [str(one) for one in parse(*names)])
-    for query in qrels:
-
-        def of(name: str, query: str = query) -> float:
-            return ours[str(parse(name)[0]), query]
-
-        total, found, retrieved = of("NumRel"), of("NumRelRet"), of("NumRet")
-        missed = retrieved - found
-        assert of("Cover") == of("SetR")
-        assert of("Cover@3") == of("R@3")
-        assert close(of("E"), 1 - of("SetF"))
-        assert close(of("E(beta=2.0)"), 1 - of("SetF(beta=2.0)"))
-        assert close(of("E@3"), 1 - of("F(norm=retrieved)@3"))
-        assert close(of("E(norm=k)@3"), 1 - of("F@3"))
-        assert of("Volume") == retrieved
-        if found and missed:  # the lags of a query add up to the pairs in the wrong order
-            assert close(of("LAG") * found, found * missed * (1 - of("AUC")))
-        if found:  # a rank is the relevant above, the non-relevant above, and itself
-            assert close(of("AvgRank"), of("LAG") + (found - 1) / 2)
-            assert of("LAG") <= missed
-        assert (of("AUC") is None) == (not found or not missed)
-        if total:
-            assert of("MaxRank") == of("KAtRecall(never=retrieved)@1")
-            assert (of("KAtRecall@1") is None) == (found < total)
-        if total >= 3:
-            assert of("RelP@3") == of("P@3")
-        if retrieved >= 3:
-            assert of("P@3") == of("P(norm=retrieved)@3")
-        rising = [of(f"KAtRecall@{r}") for r in levels]
-        rising = [k for k in rising if k is not None]
-        assert rising == sorted(rising)
-        for r in levels:
-            if of(f"PAtRecall@{r}") is not None:  # the interpolated one is the best from there on
-                assert of(f"PAtRecall@{r}") <= of(f"IPrec@{r}") + 1e-15
-
-
-@pytest.mark.long
-@FEW
-@given(data=SEEDS.map(lambda seed: collection(random.Random(seed), 135)))
-def test_bounds(data: tuple[Qrels, Run]) -> None:
-    for protocol in ("default", "roerei", "ardoco"):
-        scores = Warehouse.score(*data, oracles_sources.METRICS, protocol=protocol)
-        bounds = {str(r.metric): r.metric.definition.range for r in scores.requested}
-        for query, metric, value in scores.relation.fetchall():
-            low, high = bounds[metric]
-            assert value is None or low <= value <= high + 1e-12, (metric, query)
-
-
-@FEW
-@given(data=LARGE)
-def test_upside_down(data: tuple[Qrels, Run]) -> None:
-    """Read from the bottom, every pair is the other way round: the two areas add up to 1."""
-    qrels, run = data
-    down = {q: {d: -float(n) for n, d in enumerate(sorted(found))} for q, found in run.items()}
-    up = {q: {d: -score for d, score in found.items()} for q, found in down.items()}
-    names = ["AUC", "AUC(empty=half)", "AUC(rel=2,empty=half)"]
-    one, other = values(qrels, down, names), values(qrels, up, names)
-    for key, area in one.items():
-        if area is None:
-            assert other[key] is None
-        else:
-            assert close(area + other[key], 1, abs_tolerance=0.0), key
 
 
 # --------------------------------------------------------------------------- the notes
@@ -346,33 +242,6 @@ def test_the_calculator_over_what_is_not_retrieved() -> None:
     assert coded == pytest.approx({"AP(norm=hits)": (1 + 2 / 3) / 2}, rel=1e-12)
 
 
-def trapezoid(entries: list[tuple[float, bool]]) -> float | None:
-    """Draw the calculator's curve: a point after every entry, best first; return the area below it."""
-    good = sum(right for _, right in entries)
-    if good in (0, len(entries)):
-        return None
-    x = y = area = 0.0
-    for _, right in sorted(entries, key=lambda entry: -entry[0]):  # equal ones stay as they are
-        next_x, next_y = x + (not right) / (len(entries) - good), y + right / good
-        area += (next_x - x) * (y + next_y) / 2
-        x, y = next_x, next_y
-    return area
-
-
-@FEW
-@given(data=LARGE)
-def test_the_calculators_area_is_that_below_its_curve(data: tuple[Qrels, Run]) -> None:
-    qrels, run = data
-    (ours,) = Warehouse.score(qrels, run, "AUC", protocol="ardoco").means().values()
-    entries = [
-        (score, qrels[query].get(doc, 0) >= 1)
-        for query, found in run.items()
-        if query in qrels
-        for doc, score in found.items()
-    ]
-    assert close(ours, trapezoid(entries))
-
-
 # a x x x: lag 0 of one; y b1 b2 b3: lag 1 each of three
 TWO: tuple[Qrels, Run] = (
     {"1": {"a": 1}, "2": {"b1": 1, "b2": 1, "b3": 1}},
@@ -460,18 +329,6 @@ def test_normalised_recall_as_meant_and_as_coded() -> None:
         rel=1e-12,
     )  # fmt: skip
     assert as_coded == pytest.approx(1 / 2)
-
-
-@FEW
-@given(data=LARGE)
-def test_normalised_recall_is_precision_where_there_are_labels_enough(
-    data: tuple[Qrels, Run],
-) -> None:
-    qrels, run = data
-    enough = {query: grades | {f"more{n}": 1 for n in range(3)} for query, grades in qrels.items()}
-    ours = values(enough, run, ["RelP@3", "P@3"])
-    for query in enough:
-        assert ours["RelP@3", query] == ours["P@3", query]
 
 
 # --------------------------------------------------------------------------- names and protocols

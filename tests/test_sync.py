@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from projects import command, stored
 from syncs import BETTER, QRELS, RUN, Project
 
-from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
+from warehouse.errors import DatabaseError, InputError, UsageError
 from warehouse.readers.batches import Group
 from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
@@ -52,16 +51,6 @@ def test_a_sync_without_work_takes_no_lock(synced: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_new_file_is_loaded_alone(synced: Project) -> None:
-    synced.sync()
-    synced.write("runs/dense/two.run.gz", gzip.compress(BETTER.encode()))
-    assert synced.told() == [("loaded", "runs/dense/two.run.gz"), ("computed", None)]
-    assert synced.runs() == [("one", 1, "bm25"), ("two", 1, "dense")]
-    rows = synced.warehouse.leaderboard("tiny").fetchall()
-    assert [row[1:4] for row in rows] == [("two", "dense", 1.0), ("one", "bm25", 0.75)]
-
-
-@pytest.mark.slow
 def test_other_content_is_a_new_version(synced: Project) -> None:
     synced.sync()
     synced.write("runs/bm25/one.run", BETTER, age=60)
@@ -78,27 +67,6 @@ def test_other_content_is_a_new_version(synced: Project) -> None:
     assert synced.runs() == [("one", 1, "bm25"), ("one", 2, "bm25")]
     # (1 + 1 + 0) / 3: nothing of q3 is in the run
     assert synced.warehouse.leaderboard("tiny").fetchall()[0][3] == 2 / 3
-    assert synced.told() == []
-
-
-@pytest.mark.slow
-def test_the_same_content_with_another_time_is_read_and_left(synced: Project) -> None:
-    synced.sync()
-    synced.write("runs/bm25/one.run", "q2 Q0 c 9 1 t\n" + RUN[: RUN.index("q2")], age=60)
-    assert synced.told() == [("unchanged", "runs/bm25/one.run")]
-    assert synced.told() == []
-    assert len(synced.runs()) == 1
-    synced.write("runs/bm25/one.run", RUN, age=50)
-    assert command("sync") == (0, "", "")
-
-
-@pytest.mark.slow
-def test_what_has_neither_size_nor_time_changed_is_not_read(synced: Project) -> None:
-    synced.sync()
-    file = synced.path / "runs/bm25/one.run"
-    before = file.stat()
-    file.write_text(RUN.replace("q2 Q0 c", "q2 Q0 x"))
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert synced.told() == []
 
 
@@ -235,31 +203,6 @@ def test_a_file_that_changes_while_it_is_read_is_left(
         assert synced.told() == [("waiting", "runs/bm25/new.run")]
     assert counts(synced.path / "w.duckdb") == before
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
-
-
-@pytest.mark.slow
-def test_of_runs_that_are_read_at_once_only_the_one_that_changes_is_left(
-    synced: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced.sync()
-    for name in ("a", "b", "c"):
-        synced.write(f"runs/bm25/{name}.run", RUN)
-    read = Group.read
-
-    def slow(group, con):
-        for batch in read(group, con):
-            synced.write("runs/bm25/b.run", BETTER)
-            yield batch
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Group, "read", slow)
-        assert synced.told() == [
-            ("loaded", "runs/bm25/a.run"),
-            ("waiting", "runs/bm25/b.run"),
-            ("loaded", "runs/bm25/c.run"),
-            ("computed", None),
-        ]
-    assert synced.told() == [("loaded", "runs/bm25/b.run"), ("computed", None)]
 
 
 @pytest.mark.slow
@@ -599,16 +542,6 @@ def test_json_says_all(synced: Project) -> None:
     assert found == {"changed": False, "exit_code": 0, "events": [], "remarks": []}
 
 
-def test_without_a_project_there_is_nothing_to_sync(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for config in (None, "absent.toml"):
-        with pytest.raises(WarehouseError, match=r"no warehouse\.toml in this folder|absent\.toml"):
-            Warehouse("x.duckdb").sync(config)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_database_of_another_file_is_not_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -664,24 +597,6 @@ def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) 
     synced.write("runs/bm25/two.run", BETTER.replace("q2 Q0 c", "q2 Q0 x"), age=5)
     assert synced.told()[0] == ("loaded", "runs/bm25/two.run")
     assert synced.runs()[-1] == ("two", 2, "bm25")
-
-
-@pytest.mark.slow
-def test_one_version_that_was_forgotten_stays_away(synced: Project) -> None:
-    synced.sync()
-    synced.write("runs/bm25/one.run", BETTER, age=60)
-    synced.sync()
-    synced.warehouse.forget("tiny", "one", version=2)
-    synced.write("runs/bm25/one.run", BETTER, age=50)
-    (event,) = synced.sync().events
-    assert (event.status, event.details["version"], event.exit_code) == ("forgotten", 2, 0)
-    assert event.text.endswith("warehouse ingest run runs/bm25/one.run --replace -d tiny")
-    assert synced.runs() == [("one", 1, "bm25")]
-    synced.write("runs/bm25/one.run", RUN, age=40)
-    assert synced.told() == [("unchanged", "runs/bm25/one.run")]
-    # under another name it is another run
-    synced.write("runs/bm25/new.run", BETTER)
-    assert synced.told()[0] == ("loaded", "runs/bm25/new.run")
 
 
 @pytest.mark.slow

@@ -17,14 +17,10 @@ import duckdb
 import jinja2
 import pytest
 from oracles_answers import METRICS as OF_ANSWERS
-from oracles_diversity import METRICS as OF_ITERATIONS
 from oracles_preferences import METRICS as OF_PREFERENCES
-from oracles_ratings import METRICS as OF_RATINGS
 from oracles_recsys import METRICS as OF_RECOMMENDERS
-from oracles_sampled import METRICS as OF_SAMPLES
-from oracles_sklearn import METRICS as OF_SKLEARN
 from oracles_sources import METRICS as OF_THE_SOURCES
-from oracles_user_models import METRICS as USER_MODELS
+from peered import PEERED
 from rows import insert
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
@@ -48,13 +44,9 @@ METRICS = list(
         [
             *OF_THE_PEERS,
             *OF_THE_SOURCES,
-            *USER_MODELS,
-            *OF_ITERATIONS,
-            *OF_SAMPLES,
+            *PEERED,
             *OF_PREFERENCES,
-            *OF_RATINGS,
             *OF_RECOMMENDERS,
-            *OF_SKLEARN,
             *OF_ANSWERS,
             *WEIGHED,
         ]
@@ -310,6 +302,7 @@ def metrics_by_name() -> dict[str, list[notation.Metric]]:
     return made
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", METRIC_FILES)
 def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
     assert name in metrics_by_name(), "add it to METRICS in the module that has its twin"

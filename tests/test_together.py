@@ -132,6 +132,7 @@ def test_a_query_may_be_called_all(write: Write) -> None:
     assert scores.board().fetchall() == [("a", 0.5), ("b", 0.5)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [3, 20])
 def test_no_line_is_too_long(write: Write, size: int) -> None:
     """The CSV reader drops a line that is longer than its buffers, and says nothing of it."""

@@ -285,16 +285,6 @@ def test_columns_in_another_order_are_other_columns(
     assert ([row[1:] for row in board], read) == (alone, [0])
 
 
-def test_a_table_has_no_tag_to_be_named_by(write: Write, tmp_path: Path) -> None:
-    paths = [write(f"{n}.csv", listed(n)) for n in range(3)]
-    wh = Warehouse(tmp_path / "w.duckdb")
-    done = wh.ingest_runs("d", paths, name_from="tag")
-    assert [str(one) for one in done] == [
-        f"{path}: has no TREC tag to take the name from; give name=" for path in paths
-    ]
-    assert wh.datasets().fetchall() == []
-
-
 @pytest.mark.slow
 def test_ranks_rank_and_scores_contradict_them(
     write: Write, monkeypatch: pytest.MonkeyPatch

@@ -14,8 +14,6 @@ from projects import SETTINGS, invoked
 
 from warehouse.warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
-
 METRIC = """\
 /*
 title = "Reciprocal rank"
@@ -124,6 +122,7 @@ def is_equal(one: object, other: object) -> bool:
     return one == other
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_turned_metric_has_the_same_verdicts(
     folder: Path, call: str, monkeypatch: pytest.MonkeyPatch

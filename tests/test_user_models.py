@@ -1,4 +1,4 @@
-"""The user models, ERR and Compat against the values of ir_measures and against their twins.
+"""The user models, ERR and Compat against the values of ir_measures.
 
 `golden_peers/*.tsv` hold what ir_measures prints; its first line says which versions and how they were
 made. All agree to 1e-9, ERR to the five decimals that gdeval prints. Where two scores of a query are
@@ -8,20 +8,13 @@ equal, cwl_eval keeps the order of the file and Compat takes the lower document 
 from __future__ import annotations
 
 import math
-import random
 from functools import cache
 from pathlib import Path
 
-import oracles_user_models
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from oracles_user_models import METRICS
-from quick import examples
+from peered import USER_MODELS as METRICS
 from shared_cases import CASES, needs_cases, opened
-from test_metric_properties import COLLECTIONS, FEW, LARGE, Qrels, Run
 from test_templates import sums_without_order, tables_of
-from twins import JUDGED_FIRST, OF_RUN, Ranked, compare, own, twin
 
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
@@ -126,124 +119,7 @@ def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
 # --------------------------------------------------------------------------- the twins
 
 
-@pytest.mark.slow
-@pytest.mark.core
-@given(
-    data=COLLECTIONS,
-    protocol=st.sampled_from(
-        ["default", "trec_eval_9", "trec_eval_10", "trec_eval_c", OF_RUN, JUDGED_FIRST]
-    ),
-    depth=st.sampled_from([None, None, 1, 3]),
-    judged_only=st.booleans(),
-    level=st.sampled_from([None, None, 2]),
-)
-@examples(8)
-def test_twins(
-    data: tuple[Qrels, Run],
-    protocol: str,
-    depth: int | None,
-    judged_only: bool,
-    level: int | None,
-) -> None:
-    """Every value of every query, and the mean over those queries for which there is one."""
-
-    def of_query(metric: notation.Metric, one: Ranked, _: object) -> float | None:
-        value = twin(metric.name, oracles_user_models)(one.docs, one.grades, **own(metric))
-        low, high = metric.definition.range
-        assert value is None or low <= value <= high + 1e-12, (metric, one.query)
-        return value
-
-    compare(
-        data, METRICS, of_query, tolerance=1e-11, protocol=protocol, depth=depth,
-        judged_only=judged_only, level=level,
-    )  # fmt: skip
-
-
-@FEW
-@given(data=LARGE)
-def test_identities(data: tuple[Qrels, Run]) -> None:
-    """Models that must meet: one document looked at, a person who never tires, one who never stops."""
-    qrels, run = data
-    pairs = [
-        ("NERR8(max_rel=1)@1", "P@1"),
-        ("NERR9(max_rel=1)@1", "P@1"),
-        ("NERR10(p=0.0, max_rel=1)", "P@1"),
-        ("SDCG(max_rel=1)@1", "P@1"),
-        ("BPM(T=1000.0, max_rel=1)@5", "P@5"),
-        ("NERR10(p=1.0, max_rel=3, horizon=7)", "NERR8(max_rel=3)@7"),
-    ]
-    rows = Warehouse.score(
-        qrels, run, [name for pair in pairs for name in pair]
-    ).relation.fetchall()
-    ours = {(metric, query): value for query, metric, value in rows}
-    for query in [*qrels, "all"]:
-        for one, other in pairs:
-            assert math.isclose(ours[one, query], ours[other, query], rel_tol=1e-12), (one, query)
-
-
-@FEW
-@given(data=LARGE)
-def test_the_best_order_is_compatible(data: tuple[Qrels, Run]) -> None:
-    qrels, _ = data
-    ideal = {q: {doc: float(grade) for doc, grade in grades.items()} for q, grades in qrels.items()}
-    rows = Warehouse.score(qrels, ideal, ["Compat", "NumRel", "AUC"]).relation.fetchall()
-    ours = {(metric, query): value for query, metric, value in rows}
-    for query in qrels:
-        assert ours["Compat", query] == pytest.approx(1.0 if ours["NumRel", query] else 0.0)
-        assert ours["AUC", query] in (1.0, None)
-
-
-@pytest.mark.long
-def test_many_threads_to_the_bit() -> None:
-    """Enough rows for DuckDB to share them out: products and sums must still go in one order."""
-    rng = random.Random(7)
-    queries = [f"q{n}" for n in range(300)]
-    docs = [f"d{n}" for n in range(1000)]
-    qrels = {q: {d: rng.randint(0, 3) for d in rng.sample(docs, 60)} for q in queries}
-    run = {q: {d: rng.random() for d in rng.sample(docs, 500)} for q in queries}
-    one, two, four = (
-        Warehouse.score(qrels, run, METRICS, threads=n).relation.fetchall() for n in (1, 2, 4)
-    )
-    assert one == two == four
-
-
-@pytest.mark.slow
-@needs_cases
-def test_runs_evaluated_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
-    """To the bit: a product over a window, for one, would fall into other pieces."""
-    wh = Warehouse(tmp_path / "together.duckdb")
-    wh.ingest_qrels("dl19", DL19 / "qrels.txt")
-    runs = {name: DL19 / "runs" / f"{name}.run.gz" for name in ("ada2", "bm25", "tasb")}
-    for name, path in runs.items():
-        wh.ingest_run("dl19", path, name=name)
-    wh.evaluate("dl19", metrics=METRICS)
-    rows = wh.query("select run, metric, query_id, value from query_scores").fetchall()
-    together = {row[:3]: row[3] for row in rows}
-    for name, path in runs.items():
-        alone = Warehouse.score(DL19 / "qrels.txt", path, METRICS, threads=2).relation.fetchall()
-        for query, metric, value in alone:
-            assert query == "all" or together[name, metric, query] == value, (metric, query)
-
-
 # --------------------------------------------------------------------------- undefined is left out
-
-
-@pytest.mark.slow
-def test_the_mean_is_over_the_queries_for_which_there_is_a_value(tmp_path: Path) -> None:
-    wh = Warehouse(tmp_path / "undefined.duckdb")
-    wh.ingest_qrels("tiny", {"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "s": {"x": 1}})
-    wh.ingest_run(
-        "tiny",
-        {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"y": 2.0, "x": 1.0, "z": 0.5}},
-        name="mine",
-    )
-    wh.evaluate("tiny", metrics=["AUC", "ERR@5"])
-    sql = "select metric, value, num_queries from scores order by metric"
-    # a: 1 of 1 pairs, c: 1 of 2; b has nothing else than the document that is not relevant, s no answer
-    assert wh.query(sql).fetchall() == [
-        ("AUC", 0.75, 2),
-        ("ERR@5", (1 + 0 + 1 / 2 + 0) / 64, 4),
-    ]
 
 
 # --------------------------------------------------------------------------- how the SQL is written

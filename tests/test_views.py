@@ -27,25 +27,6 @@ def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
 # --------------------------------------------------------------------------- rankings
 
 
-def test_rankings_by_hand(wh: Warehouse) -> None:
-    wh.ingest_qrels("tiny", {"q1": {"a": 2, "b": 0, "z": 1}})
-    # b and c have the same score: the higher id stands above; d and q2 are judged by nobody
-    wh.ingest_run(
-        "tiny", {"q1": {"a": 0.1, "b": 0.5, "c": 0.5, "d": 9.0}, "q2": {"a": 1.0}}, name="one"
-    )
-    wh.ingest_run("tiny", {"q1": {"a": 3.0, "b": 1.0}}, name="far", lower_is_better=True)
-    sql = "select query_id, rank, doc_id, score, relevance from predictions where run = $run "
-    sql += "order by all"
-    assert rows(wh, sql, run="one") == [
-        ("q1", 1, "d", 9.0, None),
-        ("q1", 2, "c", 0.5, None),
-        ("q1", 3, "b", 0.5, 0),
-        ("q1", 4, "a", 0.1, 2),
-        ("q2", 1, "a", 1.0, None),
-    ]
-    assert rows(wh, sql, run="far") == [("q1", 1, "b", 1.0, 0), ("q1", 2, "a", 3.0, 2)]
-
-
 def test_rankings_of_versions(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
     wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="r")
@@ -136,29 +117,6 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
 
 
 # --------------------------------------------------------------------------- history
-
-
-@pytest.mark.slow
-def test_history_by_hand(wh: Warehouse) -> None:
-    """RR is 1 over the rank of the relevant document; of MaxRank the lowest value is the best."""
-    wh.ingest_qrels("tiny", {"q": {"a": 1}})
-    orders = {"one": "ba", "two": "ab", "three": "cba", "four": "a"}
-    for day, (name, order) in enumerate(orders.items(), 1):
-        run = {"q": {document: -float(rank) for rank, document in enumerate(order)}}
-        at = dt.datetime(2026, 9, 5 - day, tzinfo=dt.UTC)  # loaded in the opposite order of time
-        wh.ingest_run("tiny", run, name=name, run_at=at)
-    wh.evaluate(metrics="RR MaxRank NumRet")
-    sql = "select step, run, value, best_so_far, is_record from history where metric = $m order by step"
-    assert rows(wh, sql, m="RR") == [
-        (1, "four", 1.0, 1.0, True),
-        (2, "three", pytest.approx(1 / 3), 1.0, False),
-        (3, "two", 1.0, 1.0, False),
-        (4, "one", 0.5, 1.0, False),
-    ]
-    falling = rows(wh, sql, m="MaxRank")
-    assert [row[3] for row in falling] == [falling[0][2]] * 4
-    assert [row[4] for row in falling] == [True, False, False, False]
-    assert [row[3:] for row in rows(wh, sql, m="NumRet")] == [(None, False)] * 4
 
 
 @pytest.mark.slow

@@ -88,6 +88,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.sample(4, 2)
 @pytest.mark.core
 @pytest.mark.parametrize("layout", [*LAYOUTS, "dict"])
 @pytest.mark.parametrize(

@@ -216,6 +216,7 @@ def test_files_that_change_or_go(copied: tuple[Warehouse, dict[str, Path]], tmp_
     assert wh.verify().is_good
 
 
+@pytest.mark.slow
 def test_loading_again(copied: tuple[Warehouse, dict[str, Path]], tmp_path: Path) -> None:
     wh, paths = copied
     again = wh.ingest_run("mine", paths["text"], name="text", where_it_lies=True)
