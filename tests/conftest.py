@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -159,6 +160,16 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """Return a connection to an empty database in memory, as the program opens one."""
     with database.memory() as connection:
         yield connection
+
+
+@pytest.fixture
+def unasked_port() -> Iterator[int]:
+    """Return a port that listens on this machine; a request to it fails the test."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server.getsockname()[1]
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from hostile_sql import SECRET
 from projects import command
 
 from tests.refusals import expect_refusal
@@ -282,4 +283,37 @@ def test_a_malformed_manifest_is_refused(bundle: Path, key: str, wrong: object) 
     code, out, told = command("verify", str(bundle))
     assert code == 2, told
     assert "manifest.json" in told
+    assert "Traceback" not in out + told
+
+
+@pytest.mark.sample(7)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{secret}", "../secret.parquet", "data/../../secret.parquet", "http://127.0.0.1:{port}/a",
+        "s3://bucket/a.parquet", "data/runs/*.parquet",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["qrels", "runs", "training", "attributes", "data", "subject"])
+def test_a_manifest_that_names_another_file(
+    bundle: Path, unasked_port: int, key: str, place: str
+) -> None:
+    """It lies outside, is none, or changes a board: no word of it is told and nobody is asked."""
+    secret = bundle.with_name("secret.parquet")
+    duckdb.sql(f"select '{SECRET}' as query_id, 'a' as doc_id, 1.0 as score").write_parquet(
+        str(secret)
+    )
+    place = place.format(secret=secret, port=unasked_port)
+    file = bundle / ("statement.json" if key == "subject" else "manifest.json")
+    content = json.loads(file.read_text(encoding="utf-8"))
+    if key in ("qrels", "runs"):
+        (content[key] if key == "qrels" else content[key][0])["file"] = place
+    elif key == "subject":
+        content["subject"][0]["name"] = place
+    else:
+        content[key] = {"training": place, "attributes": [place], "data": {place: "0"}}[key]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    code, out, told = command("verify", str(bundle))
+    assert code in ((0, 1, 2) if key == "data" else (1, 2)), told
+    assert SECRET not in out + told
     assert "Traceback" not in out + told

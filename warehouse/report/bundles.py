@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze import datasets, stored_metrics
+from warehouse.config.ownership import refuse_links
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
@@ -332,22 +332,13 @@ def _sha256(path: Path) -> str:
 
 def verify(bundle: Path, data: Path | None = None) -> Checked:
     """Check a bundle's files and compute its values again; see `Warehouse.verify_bundle`."""
-    _refuse_links(bundle)
+    refuse_links(bundle, "bundle")
     try:
         return _verify(bundle, data)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise InputError(
             f"{bundle / MANIFEST}: is not as a bundle has it ({type(error).__name__}: {error})"
         ) from error
-
-
-def _refuse_links(bundle: Path) -> None:
-    """Refuse what is neither a file nor a folder: a link leads elsewhere, a pipe never ends."""
-    for path in sorted(bundle.rglob("*")):
-        mode = path.lstat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            what = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
-            raise InputError(f"{path}: is {what}; a bundle has files and folders alone")
 
 
 def _verify(bundle: Path, data: Path | None) -> Checked:

@@ -8,6 +8,7 @@ file locked.
 from __future__ import annotations
 
 import atexit
+import datetime as dt
 import errno
 import os
 import random
@@ -611,13 +612,22 @@ def _oldest(con: duckdb.DuckDBPyConnection) -> str:
 
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
     """Return the id of the warehouse that the attached file is a replica of, or None."""
+    found = publication(con)
+    return None if found is None else found[0]
+
+
+def publication(con: duckdb.DuckDBPyConnection) -> tuple[str, dt.datetime] | None:
+    """Return which warehouse the attached file is a replica of, and since when; None of another file."""
     if not own_schema.is_table(con, ALIAS, STORE, PUBLICATION):
         return None
     try:
-        rows = con.execute(f"select source from {ALIAS}.{STORE}.{PUBLICATION}").fetchall()
+        rows = con.execute(
+            f"select source, published_at from {ALIAS}.{STORE}.{PUBLICATION} "
+            "where source is not null and year(published_at) between 1970 and 9998"
+        ).fetchall()
     except duckdb.BinderException:  # another program's
         return None
-    return str(rows[0][0]) if rows else None
+    return (str(rows[0][0]), rows[0][1]) if rows else None
 
 
 def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:
