@@ -175,6 +175,8 @@ def answers(wh: Warehouse, *, pages: bool = True) -> list[object]:
     def served() -> object:
         found = replicas.Replicas(wh.file, wh.path.parent, Resources())
         with found.snapshot.file.read() as con:
+            with pytest.raises(duckdb.PermissionException):
+                con.execute("from read_text($1)", [str(wh.path.with_name("secret.csv"))])
             return con.execute("select run from runs").fetchall()
 
     def swapped() -> object:

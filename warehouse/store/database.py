@@ -158,9 +158,18 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
 
 def _spill_folder() -> Path | None:
     """Return a folder for data that exceeds memory, or None if none can be made."""
+    folder = shared_folder()
+    return None if folder is None else folder / "spilled"
+
+
+def shared_folder() -> Path | None:
+    """Return a folder for files that one connection writes and another reads, or None.
+
+    None can be made if the disk is full or read-only.
+    """
     try:
-        return _spilling(os.getpid()).path / "spilled"
-    except OSError:  # the disk is full or read-only
+        return _spilling(os.getpid()).path
+    except OSError:
         return None
 
 
@@ -375,17 +384,21 @@ def read(
 def attached(path: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
     """Attach a file read-only to a database in memory of its own, for as long as that is open.
 
-    Nobody can write the file meanwhile: it is for replicas, which are replaced and never written.
+    Nobody can write the file meanwhile: it is for replicas, which are replaced and never written. It
+    opens no other file, but those in `shared_folder`.
     """
     with at_the_edge(path):
         con = memory(resources)
         try:
+            if (folder := shared_folder()) is not None:
+                con.execute(f"set allowed_directories = {literal([str(folder)])}")
             con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} (type duckdb, read_only)")
         except Exception as error:
             con.close()
             raise not_opened(error, path) from error
         try:
             _find_tables(con, path)
+            con.execute("set enable_external_access = false")
         except BaseException:
             con.close()
             raise
