@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -174,6 +175,16 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         made = connection.execute("select table_name from duckdb_tables() where not temporary")
         for (name,) in made.fetchall():
             connection.execute(f'drop table memory.main."{name}"')
+
+
+@pytest.fixture
+def unasked_port() -> Iterator[int]:
+    """Return a port that listens on this machine; a request to it fails the test."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server.getsockname()[1]
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.fixture

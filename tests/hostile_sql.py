@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# What is in a file that nobody may read, and what a statement says that nobody may run.
+SECRET, RAN = "canary-4711", "ran-4711"
 # One clear error, and nothing changes. `secret.csv` is a file in the current folder.
 REFUSED = [
     # reading files and the network

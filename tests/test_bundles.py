@@ -7,11 +7,13 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
+from hostile_sql import SECRET
 from projects import command
 
 from tests.refusals import expect_refusal
@@ -283,3 +285,85 @@ def test_a_malformed_manifest_is_refused(bundle: Path, key: str, wrong: object) 
     assert code == 2, told
     assert "manifest.json" in told
     assert "Traceback" not in out + told
+
+
+@pytest.mark.sample(7)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{secret}", "../secret.parquet", "data/../../secret.parquet", "http://127.0.0.1:{port}/a",
+        "s3://bucket/a.parquet", "data/runs/*.parquet",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["qrels", "runs", "training", "attributes", "data", "subject"])
+def test_a_manifest_that_names_another_file(
+    bundle: Path, unasked_port: int, key: str, place: str
+) -> None:
+    """It lies outside, is none, or changes a board: no word of it is told and nobody is asked."""
+    secret = bundle.with_name("secret.parquet")
+    duckdb.sql(f"select '{SECRET}' as query_id, 'a' as doc_id, 1.0 as score").write_parquet(
+        str(secret)
+    )
+    place = place.format(secret=secret, port=unasked_port)
+    file = bundle / ("statement.json" if key == "subject" else "manifest.json")
+    content = json.loads(file.read_text(encoding="utf-8"))
+    if key in ("qrels", "runs"):
+        (content[key] if key == "qrels" else content[key][0])["file"] = place
+    elif key == "subject":
+        content["subject"][0]["name"] = place
+    else:
+        content[key] = {"training": place, "attributes": [place], "data": {place: "0"}}[key]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    code, out, told = command("verify", str(bundle))
+    assert code in ((0, 1, 2) if key == "data" else (1, 2)), told
+    assert SECRET not in out + told
+    assert "Traceback" not in out + told
+
+
+def _key(folder: Path, name: str) -> tuple[Path, str]:
+    """Make a key; return it with its line for a list of allowed signers."""
+    key = folder / name
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    return key, f"{name}@example.org {key.with_suffix('.pub').read_text()}"
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen on this machine")
+def test_a_signed_bundle_says_who_made_it(
+    written: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, ann_allowed = _key(tmp_path, "ann")
+    _, bob_allowed = _key(tmp_path, "bob")
+    allowed, bob_alone = tmp_path / "allowed", tmp_path / "bob alone"
+    allowed.write_text(bob_allowed + ann_allowed)
+    bob_alone.write_text(bob_allowed)
+    signed, db = tmp_path / "signed", str(written / "w.duckdb")
+    words = ("export", str(signed), "-d", "tiny", "-m", "RR", "--db", db)
+    assert command(*words, "--sign", str(tmp_path / "no"))[0] == 2
+    assert command(*words, "--sign", str(allowed))[0] == 2  # no key
+    assert not signed.exists()
+    assert command(*words, "--sign", str(ann))[0] == 0
+    # as somebody else would check it, without this program
+    subprocess.run(
+        ["ssh-keygen", "-Y", "verify", "-f", allowed, "-I", "ann@example.org",
+         "-n", "ranking-warehouse-bundle", "-s", signed / "statement.json.sig"],
+        input=(signed / "statement.json").read_bytes(), check=True, capture_output=True,
+    )  # fmt: skip
+    code, _, told = command("verify", str(signed), "--signers", str(allowed))
+    assert (code, "signed by ann@example.org, ED25519 key SHA256:" in told) == (0, True)
+    assert Warehouse.verify_bundle(signed).is_good
+    code, _, told = command("verify", str(signed), "--signers", str(bob_alone))
+    assert (code, "a key that" in told) == (1, True)
+    assert Warehouse.verify_bundle(bundle, signers=allowed).problems == (
+        "statement.json: is not signed",
+    )
+    # the signature of another bundle, and a file that changed after it was signed
+    shutil.copy(signed / "statement.json.sig", bundle)
+    (problem,) = Warehouse.verify_bundle(bundle, signers=allowed).problems
+    assert "does not hold" in problem
+    _edit("README.md", "tiny", "tidy")(signed)
+    assert not Warehouse.verify_bundle(signed, signers=allowed).is_good
+    with expect_refusal("no such list"):
+        Warehouse.verify_bundle(signed, signers=tmp_path / "no")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with expect_refusal("install OpenSSH"):
+        Warehouse.verify_bundle(signed, signers=allowed)

@@ -7,27 +7,32 @@ network.
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable, Iterator
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 import pytest
+from hostile_sql import RAN, SECRET
 
+from tests.survival.outcome import check_sentence
 from warehouse.analyze import sql_query
 from warehouse.errors import WarehouseError
 from warehouse.report.server import replicas
+from warehouse.store import own_schema
 from warehouse.store.database import Resources
+from warehouse.store.file import WarehouseFile
 from warehouse.warehouse import Warehouse
 
-SECRET = "canary-4711"
 # Ways to reach something else, or to show that one was run.
 READS = {
     "text": "(select content from read_text('{secret}'))",
-    "glob": "(select any_value(columns(*))::varchar from '{folder}/*.csv')",
+    "glob": "(select max(columns(*))::varchar from '{folder}/*.csv')",
     "query": "(select any_value(content) from query('from read_' || 'text(''{secret}'')'))",
-    "csv": "(select any_value(columns(*))::varchar from read_csv('{secret}', header = false))",
-    "error": "error('canary-4711')",
+    "csv": "(select max(a) from read_csv('{secret}', header = false, names = ['a']))",
+    "error": "error('ran-4711')",
 }
 VIEWS = (
     "runs", "leaderboard", "score_versions", "run_versions", "qrels", "store.run_version",
@@ -53,7 +58,11 @@ IGNORED = {
     ),
     "a macro count": "create macro store.count(a) as (select content from read_text('{secret}'))",
     "a macro rank in main": "create macro rank() as (select content from read_text('{secret}'))",
-    "a macro ratio": "create macro ratio(a, b) as error('canary-4711')",
+    "a macro ratio": "create macro ratio(a, b) as error('ran-4711')",
+    "recency asks a server": "create or replace macro store.recency(a, b) as "
+    "(select content from read_text('http://127.0.0.1:{port}/' || a))",
+    "compare asks a server": "create or replace macro compare(a, b) as table "
+    "from read_text('http://127.0.0.1:{port}/' || a)",
     "a macro as a table": "create macro store.run() as table from read_text('{secret}')",
     "scores_as_of": (
         "create or replace macro scores_as_of(a) as table select content from read_text('{secret}')"
@@ -62,28 +71,37 @@ IGNORED = {
     "another view": "create view store.more as from read_text('{secret}')",
     "a view in another schema": "create schema memory; create view memory.runs as from '{secret}'",
     "a schema like another": "create schema temporary; create view temporary.runs as from '{secret}'",
-    "another table": "create table store.more (i integer default (error('canary-4711')))",
-    "a sequence": "create sequence store.more",
-    "a type": "create type store.varchar as enum ('canary-4711')",
-    "a comment": "comment on view runs is 'canary-4711'; comment on table store.run is 'canary'",
+    "another table": "create table store.other (i integer default (error('ran-4711')))",
+    "a sequence": "create sequence store.numbers",
+    "a type": "create type store.varchar as enum ('ran-4711')",
+    "comments": "comment on view runs is 'ran-4711'; comment on table store.run is 'ran'",
+    "published never": f"{own_schema._PUBLICATION} insert into store.publication values "
+    "('w', null, null, null), (null, now(), null, null), ('w', 'infinity', null, null)",
     "an index": "create index more on store.run ((lower(name)))",
-    "no views": "drop view leaderboard; drop view runs; drop view store.run_version",
+    "a log beside it": "pragma disable_checkpoint_on_shutdown; create or replace view runs as "
+    "from '{secret}'",
 }  # fmt: skip
+IGNORED = {
+    "all of them": "; ".join(IGNORED.values()),
+    "no views": "drop view leaderboard; drop view runs; drop view store.run_version",
+} | IGNORED
 # What makes it no database of this program.
 REFUSED = {
     "run is a view": _RUN + "create view store.run as select old.* from store.old",
     "run reads a file": _RUN
     + "create view store.run as select old.* replace (r.content as name) "
     "from store.old, read_text('{secret}') r",
-    "run fails": _RUN + "create view store.run as select error('canary-4711') as run_id",
+    "run fails": _RUN + "create view store.run as select error('ran-4711') as run_id",
     "score is a view": "drop table store.score; create view store.score as from '{secret}'",
     "a generated column": "drop table store.gate_due; "
-    "create table store.gate_due (i integer, run_id integer generated always as (error('canary-4711')))",
+    "create table store.gate_due (i integer, run_id integer generated always as (error('ran-4711')))",
     "one more column": "alter table store.run add column more varchar",
     "a column of another type": "alter table store.judgment alter relevance type varchar",
     "a column of another name": "alter table store.judgment rename doc_id to document",
-    "a default": "alter table store.run alter system set default (error('canary-4711'))",
-    "an empty default": "alter table store.run alter system set default 'canary-4711'",
+    "one more column, in a log beside it": "pragma disable_checkpoint_on_shutdown; "
+    "alter table store.run add column more varchar default 'ran-4711'",
+    "a default": "alter table store.run alter system set default (error('ran-4711'))",
+    "an empty default": "alter table store.run alter system set default 'ran-4711'",
     "nullable": "alter table store.dataset alter name drop not null",
     "a check": "drop table store.gate_due; create table store.gate_due "
     "(run_id integer not null check (run_id > 0))",
@@ -99,15 +117,15 @@ REFUSED = {
     "alembic_version is a view": "drop table store.alembic_version; "
     "create view store.alembic_version as select content as version_num from read_text('{secret}')",
     "alembic_version fails": "drop table store.alembic_version; "
-    "create view store.alembic_version as select error('canary-4711') as version_num",
+    "create view store.alembic_version as select error('ran-4711') as version_num",
     "alembic_version is generated": "drop table store.alembic_version; create table "
-    "store.alembic_version (i integer, version_num varchar generated always as (error('canary-4711')))",
+    "store.alembic_version (i integer, version_num varchar generated always as (error('ran-4711')))",
     "alembic_version has two rows": "insert into store.alembic_version values ('r0001')",
     "alembic_version of nothing": "delete from store.alembic_version",
     "another revision": "update store.alembic_version set version_num = 'r9999'",
-    "no revision": "update store.alembic_version set version_num = 'canary'",
+    "no revision": "update store.alembic_version set version_num = 'ran'",
     "publication is generated": "create table store.publication (i integer, "
-    "source varchar generated always as (error('canary-4711')))",
+    "source varchar generated always as (error('ran-4711')))",
 }  # fmt: skip
 
 
@@ -117,36 +135,61 @@ def one_run(wh: Warehouse) -> None:
     wh.evaluate(metrics="AP")
 
 
+def published(path: Path) -> None:
+    """Make a file a replica, as another client would."""
+    row = "insert into store.publication values ('first.duckdb', now(), 'r', '0')"
+    with duckdb.connect(path) as con:
+        for sql in (own_schema._PUBLICATION, row):
+            with suppress(duckdb.Error):  # it has such a table
+                con.execute(sql)
+
+
 @pytest.fixture
-def changed(tmp_path: Path, prepared) -> Iterator[Callable[[str], Warehouse]]:
+def changed(tmp_path: Path, prepared, unasked_port: int) -> Callable[[str], Warehouse]:
     """Return a function that makes a small warehouse and lets another client change it."""
     secret = tmp_path / "secret.csv"
-    secret.write_text(f"{SECRET}\n{SECRET}\n")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
-        places = {"secret": secret, "folder": tmp_path, "port": server.getsockname()[1]}
+    secret.write_text(f"a\n{SECRET}\n")
+    served = prepared(tmp_path / "served.duckdb", one_run)
+    published(served.path)
 
-        def change(sql: str) -> Warehouse:
-            wh = prepared(tmp_path / "w.duckdb", one_run)
-            with duckdb.connect(wh.path) as con:
-                con.execute(sql.format(**places))
-            return wh
+    def change(sql: str) -> Warehouse:
+        wh = prepared(tmp_path / "w.duckdb", one_run)
+        with duckdb.connect(wh.path) as con:
+            con.execute(sql.format(secret=secret, folder=tmp_path, port=unasked_port))
+        return wh
 
-        yield change
-        with pytest.raises(BlockingIOError):
-            server.accept()
+    return change
 
 
-def answers(wh: Warehouse) -> list[object]:
-    """Return what commands of each kind answer, or the errors; the file is opened in all ways."""
+def answers(wh: Warehouse, *, pages: bool = True) -> list[object]:
+    """Return what commands of each kind answer, or the errors; the file is opened in all ways.
 
-    def published() -> object:
+    Nothing of the file that nobody may read is in any of it, nor in a file that they write.
+    """
+
+    def copied() -> object:
         target = wh.path.with_name("replica.duckdb")
         wh.publish(target)
         return Warehouse(target).runs("tiny").fetchall()[0][0]
 
     def served() -> object:
         found = replicas.Replicas(wh.file, wh.path.parent, Resources())
+        with found.snapshot.file.read() as con:
+            with pytest.raises(duckdb.PermissionException):
+                con.execute("from read_text($1)", [str(wh.path.with_name("secret.csv"))])
+            return con.execute("select run from runs").fetchall()
+
+    def swapped() -> object:
+        """Put the file in the place of a replica that is being served."""
+        replica = wh.path.with_name("served.duckdb")
+        found = replicas.Replicas(WarehouseFile(replica), wh.path.parent, Resources())
+        new = wh.path.with_name("new.duckdb")
+        for end in ("", ".wal"):
+            if Path(f"{wh.path}{end}").exists():
+                shutil.copy(f"{wh.path}{end}", f"{new}{end}")
+        published(new)
+        new.replace(replica)
+        assert found.refresh()
         with found.snapshot.file.read() as con:
             return con.execute("select run from runs").fetchall()
 
@@ -159,25 +202,45 @@ def answers(wh: Warehouse) -> list[object]:
         lambda: wh.history("tiny", "AP").fetchall(),
         lambda: wh.verify().fetchall(),
         lambda: wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="two").version,
-        published,
+        copied,
         served,
+        swapped,
     ]
+    if pages:
+        asked.append(lambda: wh.report(wh.path.with_name("pages")).path.name)
     found: list[object] = []
     for ask in asked:
         try:
             found.append(ask())
         except WarehouseError as refusal:
             found.append(refusal)
+    for one in found:
+        if isinstance(one, WarehouseError):
+            assert one.exit_code in (1, 2)
+            check_sentence(str(one))
+    made = [path for path in wh.path.parent.rglob("*") if path.is_file() and path.suffix != ".csv"]
+    assert [path for path in made if SECRET.encode() in path.read_bytes()] == []
+    assert not {SECRET, RAN} & set(re.findall(r"\w+-4711", repr(found)))
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.sample(7, 7)
-@pytest.mark.parametrize("case", IGNORED)
+@pytest.mark.parametrize("read", READS.values())
+def test_another_client_would_run_it(changed, read: str) -> None:
+    """So each of these would be noticed if the program ran it, too."""
+    wh = changed(f"create or replace view runs as select {read} as run")
+    with duckdb.connect(wh.path) as con:
+        try:
+            told = repr(con.execute("from runs").fetchall())
+        except duckdb.Error as error:
+            told = str(error)
+    assert SECRET in told or RAN in told
+
+
+@pytest.mark.sample(1000, 7)
+@pytest.mark.parametrize("case", [*IGNORED, "all of them, with pages"])
 def test_what_others_added_is_never_run(changed, case: str) -> None:
-    wh = changed(IGNORED[case])
-    found = answers(wh)
-    assert SECRET not in repr(found)
+    name, _, pages = case.partition(", with ")
+    found = answers(changed(IGNORED[name]), pages=bool(pages))
     assert [one for one in found if isinstance(one, WarehouseError)] == []
 
 
@@ -187,7 +250,6 @@ def test_other_tables_are_refused(changed, case: str) -> None:
     wh = changed(REFUSED[case])
     before = wh.path.read_bytes()
     found = answers(wh)
-    assert SECRET not in repr(found)
     assert [one for one in found if not isinstance(one, WarehouseError)] == []
     assert wh.path.read_bytes() == before
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from hostile_sql import SECRET
 from lakes import needs_lake
 from projects import Answer
 from refusals import expect_refusal
 
 from warehouse import Warehouse
-from warehouse.errors import DatabaseError, InputError, UsageError
+from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
 from warehouse.report import shared_lake
 from warehouse.report.server.replicas import Replicas
 from warehouse.store.database import Resources
@@ -415,3 +420,140 @@ def test_a_lake_that_is_not_whole(tmp_path: Path, harm: str) -> None:
         )
     with expect_refusal(f"{lake}: its tables are not as … or lack a file", UsageError):
         Warehouse(tmp_path / "team.duckdb").collect(lake)
+
+
+def _commit(lake: Path, table: str, *entries: object) -> None:
+    """Add a commit to a table as somebody may write it."""
+    log = lake / table / "_delta_log"
+    path = log / f"{len(list(log.glob('*.json'))):020}.json"
+    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+
+
+def _parquet(lake: Path, table: str = "score") -> Path:
+    return next((lake / table).rglob("*.parquet"))
+
+
+def _add(lake: Path, name: Callable[[str], str]) -> None:
+    """Let the tables name the files of a private lake near it, whose run nobody may see."""
+    for table in ("query_score", "score", "run", "qrels", "evaluation"):
+        path = _parquet(lake.with_name("private"), table)
+        file = {"partitionValues": {"dataset": "tiny"}, "modificationTime": 0, "dataChange": True}
+        file |= {"path": name(str(path)), "size": path.stat().st_size}
+        _commit(lake, table, {"add": file})
+
+
+def _schema(lake: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    log = next((lake / "score" / "_delta_log").glob("*.json"))
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    for entry in entries:
+        if "metaData" in entry:
+            schema = json.loads(entry["metaData"]["schemaString"])
+            change(schema)
+            entry["metaData"]["schemaString"] = json.dumps(schema)
+    log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+
+
+def _said(**said: object) -> Callable[[Path, int], object]:
+    said = {"timestamp": 0, "operation": "WRITE"} | said
+    known = {key: value for key, value in said.items() if value is not None}
+    return lambda lake, _: _commit(lake, "evaluation", {"commitInfo": known})
+
+
+def _link(path: Path, to: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.symlink_to(to)
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+_ARRAY = {"type": "array", "elementType": "string", "containsNull": True}
+HARMS: dict[str, Callable[[Path, int], object]] = {
+    "an absolute path": lambda lake, _: _add(lake, str),
+    "a path that leads up": lambda lake, _: _add(
+        lake, lambda path: f"../../{Path(path).relative_to(lake.parent)}"
+    ),
+    "a path in other letters": lambda lake, _: _add(lake, lambda path: path.replace("/", "%2F")),
+    "a URL of a file": lambda lake, _: _add(lake, lambda path: f"file://{path}"),
+    "a URL": lambda lake, port: _add(lake, lambda _: f"http://127.0.0.1:{port}/a.parquet"),
+    "a bucket": lambda lake, _: _add(lake, lambda _: "s3://bucket/a.parquet"),
+    "a linked file": lambda lake, _: [
+        _link(_parquet(lake, table), _parquet(lake.with_name("private"), table))
+        for table in ("run", "score")
+    ],
+    "a linked table": lambda lake, _: _link(lake / "run", lake / "../private/run"),
+    "a linked log": lambda lake, _: _link(lake / "run/_delta_log", lake / "../private/run/_delta_log"),
+    "a pipe": lambda lake, _: _pipe(_parquet(lake)),
+    "a pipe as log": lambda lake, _: os.mkfifo(lake / "score/_delta_log" / f"{1:020}.json"),
+    "no JSON": lambda lake, _: _commit(lake, "evaluation", ["{"]),
+    "versions that are a text": _said(versions="nonsense"),
+    "versions that are a list": _said(versions="[1]"),
+    "versions without numbers": _said(versions='{"score": "x"}'),
+    "versions too high": _said(versions='{"score": 1e300}'),
+    "no time": _said(timestamp=None),
+    "a time that is none": _said(timestamp="x"),
+    "a time too late": _said(timestamp=2**62),
+    "a protocol": lambda lake, _: _commit(
+        lake, "score", {"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}
+    ),
+    "a column of another type": lambda lake, _: _schema(
+        lake, lambda schema: [f.update(type=_ARRAY) for f in schema["fields"] if f["name"] == "value"]
+    ),
+    "a generated column": lambda lake, _: _schema(
+        lake, lambda schema: schema["fields"].append({
+            "name": "more", "type": "string", "nullable": True,
+            "metadata": {"delta.generationExpression": "content from read_text('../../secret')"},
+        }),
+    ),
+    "no schema": lambda lake, _: _schema(lake, dict.clear),
+    "a text as Parquet": lambda lake, _: _parquet(lake).write_text(SECRET),
+    "a view as Parquet": lambda lake, _: _parquet(lake, "run").write_text("create view a as from 'x'"),
+    "a checkpoint": lambda lake, _: (lake / "score/_delta_log/_last_checkpoint").write_text(
+        '{"version": 5, "size": 1}'
+    ),
+    "no table": lambda lake, _: shutil.rmtree(lake / "run"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lakes_of_others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lakes")
+    for name, run_name in (("lake", "both"), ("private", SECRET)):
+        wh = Warehouse(folder / f"{name}.duckdb")
+        wh.ingest_qrels("tiny", QRELS)
+        wh.ingest_run("tiny", RUNS["both"], name=run_name)
+        wh.evaluate("tiny", metrics="AP")
+        wh.push(folder / name)
+    return folder
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_lake_of_others(
+    lakes_of_others: Path, tmp_path: Path, unasked_port: int, run: Callable[..., Answer], harm: str
+) -> None:
+    """It is refused in words, or shows its own rows: nothing near it is read, nobody is asked."""
+    folder = Path(shutil.copytree(lakes_of_others, tmp_path / "all"))
+    lake = str(folder / "lake")
+    HARMS[harm](folder / "lake", unasked_port)
+    said = ("--lake", lake, "-d", "tiny", "-m", "AP")
+    team = str(folder / "team.duckdb")
+    for words in (
+        ("collect", "--lake", lake, "--db", team),
+        ("leaderboard", *said),
+        ("history", *said, "--as-of", "version:1"),
+        ("lake", "versions", lake),
+        ("push", "--lake", lake, "--db", str(folder / "lake.duckdb")),
+        ("lake", "optimize", lake),
+    ):
+        shown = run(*words)
+        assert shown.code in (0, 2), (words, shown)
+        assert SECRET not in shown.out + shown.err, words
+        if shown.code:
+            assert lake in shown.err or "tiny" in shown.err, words
+    with suppress(WarehouseError):
+        found = Replicas(WarehouseFile(folder / "no.duckdb"), folder, Resources(), lake=lake)
+        assert [row["dataset"] for row in found.snapshot.state.datasets] in ([], ["tiny"])
+    for made in (team, folder / "replica.duckdb"):
+        assert not Path(made).exists() or SECRET.encode() not in Path(made).read_bytes()

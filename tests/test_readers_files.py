@@ -310,6 +310,20 @@ def test_a_file_that_is_overwritten_while_it_is_read(tmp_path: Path, name: str) 
         path.write_bytes(b"q Q0 other 1 1 x\n")
 
 
+def test_a_file_whose_time_is_set_back(tmp_path: Path) -> None:
+    """It is overwritten by as many bytes, as by a copy that keeps times."""
+    path = tmp_path / "a.run"
+    path.write_bytes(RUN)
+    before = path.stat()
+
+    def overwrite() -> None:
+        path.write_bytes(RUN[::-1])
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    with pytest.raises(InputError, match="changed while it was read"), files.open_file(path):
+        overwrite()
+
+
 def test_a_run_that_changes_meanwhile_is_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

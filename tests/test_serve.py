@@ -458,6 +458,18 @@ def test_a_port_in_use_and_a_missing_file_are_told_in_a_line(
     assert (answer.code, "--token" in answer.err) == (2, True)
 
 
+def test_a_token_in_a_file(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, given = tmp_path / "token", []
+    file.write_text(f"{TOKEN}\n")
+    monkeypatch.setattr(Warehouse, "serve", lambda *_, token, **__: given.append(token))
+    assert run("serve", "--token-file", str(file)).code == 0
+    assert run("serve", "--token-file", str(file), "--token", TOKEN).code == 2
+    assert run("serve", "--token-file", str(tmp_path / "no")).code == 2
+    monkeypatch.setenv("WAREHOUSE_TOKEN_FILE", str(file))
+    assert run("serve").code == 0
+    assert given == [TOKEN, TOKEN]
+
+
 @pytest.fixture
 def sql(server: Server) -> Iterator[Any]:
     runs = console.Console()

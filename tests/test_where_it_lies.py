@@ -17,6 +17,8 @@ import pytest
 from refusals import expect_refusal
 
 from warehouse.errors import InputError, WarehouseError
+from warehouse.readers import in_place
+from warehouse.store.file import OpenFile
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -173,6 +175,13 @@ def test_copies_of_the_warehouse(
     replica = Warehouse(tmp_path / "replica.duckdb")
     asked = "mine", "text", "q1", "nDCG@10"
     assert replica.explain(*asked).relation.fetchall() == wh.explain(*asked).relation.fetchall()
+    # as under `serve`, where the engine of the replica opens no file
+    with OpenFile(replica.path).read() as con:
+        assert in_place.bring(con, [1, 2, 3])
+        served = con.execute(f"from {in_place.TABLE} order by all").fetchall()
+    with wh.file.read() as con:
+        in_place.bring(con, [1, 2, 3])
+        assert served == con.execute(f"from {in_place.TABLE} order by all").fetchall() != []
     pytest.importorskip("deltalake", reason="deltalake not installed: see the extra lake")
     wh.push(tmp_path / "lake")
     team = Warehouse(tmp_path / "team.duckdb")

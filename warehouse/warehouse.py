@@ -1132,18 +1132,23 @@ class Warehouse:
 
     @staticmethod
     def verify_bundle(
-        bundle: str | os.PathLike[str], data: str | os.PathLike[str] | None = None
+        bundle: str | os.PathLike[str],
+        data: str | os.PathLike[str] | None = None,
+        signers: str | os.PathLike[str] | None = None,
     ) -> Result:
         """Compute the values of a bundle again from its files, and compare every bit.
 
-        `data` is the folder with its judgments and runs, if they were left out. Returns the values
-        that differ: `what, run, metric, query_id, stored, computed`. Attributes: `is_good`, false
-        also if a file of the bundle has changed, and `problems`. Raises InputError if it is no bundle.
-        See `export`.
+        `data` is the folder with its judgments and runs, if they were left out. `signers` is a file of
+        allowed signers, as `ssh-keygen -Y verify` reads it: one of them must have signed the bundle.
+        Returns the values that differ: `what, run, metric, query_id, stored, computed`. Attributes:
+        `is_good`, false also if a file of the bundle has changed, and `problems`. Raises InputError if
+        it is no bundle. See `export`.
         """
         from warehouse.report import bundles, presentation
 
-        found = bundles.verify(Path(bundle), None if data is None else Path(data))
+        found = bundles.verify(
+            Path(bundle), *(None if path is None else Path(path) for path in (data, signers))
+        )
         return presentation.checked(found)
 
     # ----------------------------------------------------------------------------------- Look
@@ -2325,14 +2330,15 @@ class Warehouse:
         metrics: Metrics = (),
         protocol: str = protocols.DEFAULT,
         with_data: bool = True,
+        sign: str | os.PathLike[str] | None = None,
     ) -> Exported:
         """Write a bundle into a new folder: a board, and all that is needed to compute it again.
 
         It has the current values of the `metrics` (default: all that are stored), of all runs and
         queries, hashes, versions, the protocol, the SQL of each metric, what is known of each run as
         ir_metadata, the judgments, the runs and what else the metrics read (unless `with_data` is
-        false), and an in-toto statement of the digests of all files. Raises UsageError if the folder
-        is there, and for preferences.
+        false), and an in-toto statement of the digests of all files, which `ssh-keygen` signs with the
+        key `sign`. Raises UsageError if the folder is there, and for preferences.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -2350,7 +2356,8 @@ class Warehouse:
         with self.file.read() as con:
             return bundles.export(
                 con, Path(target), dataset, metrics, protocol,
-                with_data=with_data, lock_timeout=self.file.lock_timeout,
+                with_data=with_data, sign=None if sign is None else Path(sign),
+                lock_timeout=self.file.lock_timeout,
             )  # fmt: skip
 
     def push(self, lake: str | os.PathLike[str]) -> Mapping[str, int]:

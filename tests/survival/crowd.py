@@ -1,7 +1,8 @@
 """Eight processes at work on one file: nothing is lost, and nobody waits in vain.
 
-Three load runs, one evaluates, two sync a folder of their own, one asks and one publishes, each as fast
-as it can. At the end everything that was acknowledged is there once, and the stored values are right.
+Two load runs, one evaluates, two sync a folder of their own, one asks, one publishes and one serves, as
+fast as they can. At the end everything that was acknowledged is there once, and the values are those of
+one process that loads the same runs one after the other.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from operations import METRICS, fill, qrels, qrels_lines, run, run_lines
 
 from tests.survival.outcome import Outcome
 from warehouse.errors import WarehouseError
+from warehouse.report.server.replicas import Replicas
 from warehouse.sql_text import templates
+from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse
 
-ROLES = ("ingest", "ingest", "ingest", "evaluate", "sync", "sync", "ask", "publish")
+ROLES = ("ingest", "ingest", "evaluate", "sync", "sync", "ask", "publish", "serve")
+BOARD = "select dataset, run, metric, value from score_versions where is_current order by all"
 PROJECT = """\
 database = "../w.duckdb"
 settle = 0
@@ -86,8 +90,36 @@ def _check(wh: Warehouse, folder: Path, names: list[str]) -> None:
     verified = wh.verify()
     assert verified.is_good
     assert verified.num_verified == verified.num_stored
+    assert _board(wh) == _board(_replayed(folder / "replayed.duckdb", names))
     left = [path.name for path in folder.iterdir() if path.name.startswith(".")]
     assert not left, left
+
+
+def _board(wh: Warehouse) -> list[tuple[Any, ...]]:
+    with wh.file.read() as con:
+        return con.execute(BOARD).fetchall()
+
+
+def _replayed(path: Path, names: list[str]) -> Warehouse:
+    """Do in one process, one after the other, what the others have acknowledged."""
+    wh = Warehouse(path)
+    fill(wh)
+    wh.ingest_qrels("synced", qrels(1))
+    for name in names:
+        number, _, turn = name.removeprefix("p").partition("n")
+        dataset = "synced" if ROLES[int(number)] == "sync" else "tiny"
+        wh.ingest_run(dataset, run(int(turn)), name=name)
+    wh.evaluate(metrics=METRICS)
+    return wh
+
+
+def _served(found: Replicas, before: int) -> int:
+    """Look at what the server would show, and return how many runs: never fewer than before."""
+    found.refresh()
+    with found.snapshot.file.read() as con:
+        ((runs,),) = con.execute("select count(*) from runs").fetchall()
+    assert runs >= before
+    return int(runs)
 
 
 def work(number: int, role: str, folder: Path, seconds: float) -> dict[str, Any]:
@@ -98,7 +130,10 @@ def work(number: int, role: str, folder: Path, seconds: float) -> dict[str, Any]
         mine.mkdir()
         (folder / "qrels.txt").write_text(qrels_lines(qrels(1)))
         (mine / "warehouse.toml").write_text(PROJECT.replace('"qrels', '"../qrels'))
-    times, names, errors = [], [], []
+    times, names, errors, seen = [], [], [], 0
+    if role == "serve":
+        mine.mkdir()
+        replicas = Replicas(wh.file, mine, Resources())
     deadline = time.monotonic() + seconds
     turn = 0
     while time.monotonic() < deadline:
@@ -118,6 +153,8 @@ def work(number: int, role: str, folder: Path, seconds: float) -> dict[str, Any]
                 names.append(name)
             elif role == "ask":
                 wh.leaderboard("tiny", metrics=METRICS).fetchall()
+            elif role == "serve":
+                seen = _served(replicas, seen)
             else:
                 wh.publish(folder / "replica.duckdb")
         except WarehouseError as error:

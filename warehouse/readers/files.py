@@ -242,7 +242,9 @@ def _state(text: str) -> tuple[int, ...] | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    # who writes may set the time of the last change back, but not that of the inode
+    at = (found.st_mtime_ns, found.st_ctime_ns)
+    return found.st_dev, found.st_ino, found.st_size, *at
 
 
 def _unreadable(source: str, error: OSError) -> InputError:

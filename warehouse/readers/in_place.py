@@ -21,7 +21,7 @@ from warehouse.readers import Staged, clear, stage, staging
 from warehouse.readers.files import open_file
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
-from warehouse.store.database import ALIAS
+from warehouse.store import database
 from warehouse.store.scratch_folders import scratch_folder
 
 if TYPE_CHECKING:
@@ -103,8 +103,9 @@ def bring(con: Connection, run_ids: Sequence[int]) -> bool:
             "create or replace temp table prediction_in_place "
             "(run_id integer, query_id varchar, doc_id varchar, score double)"
         )
-        for file in files_of(con, sorted(needed)):
-            _read(con, file)
+        with _reader(con) as reader:
+            for file in files_of(con, sorted(needed)):
+                _read(con, reader, file)
     con.execute(render("statements/predictions_in_place"))
     return True
 
@@ -120,10 +121,10 @@ def _there(con: Connection) -> set[int]:
     return {run_id for (run_id,) in con.execute(f"select distinct run_id from {TABLE}").fetchall()}
 
 
-def _read(con: Connection, file: PredictionFile) -> None:
+def _read(con: Connection, reader: Connection, file: PredictionFile) -> None:
     """Add the predictions of a file to the temporary table, in their order."""
     _check_allowed(con, file)
-    with _beside(con) as reader, scratch_folder() as folder:
+    with scratch_folder(database.shared_folder()) as folder:
         try:
             staged = stage(
                 reader, file.place, "run", format=file.format, columns=json.loads(file.columns),
@@ -142,6 +143,7 @@ def _read(con: Connection, file: PredictionFile) -> None:
                 f"insert into {TABLE} select {file.run_id}, query_id, doc_id, score "
                 f"from read_parquet({copied})"
             )
+        clear(reader)
 
 
 def allow(con: Connection, places: Iterable[str] | None = None) -> None:
@@ -151,19 +153,19 @@ def allow(con: Connection, places: Iterable[str] | None = None) -> None:
 
 def _check_allowed(con: Connection, file: PredictionFile) -> None:
     """Refuse a place that the user has not named: somebody else may have made the database."""
-    database = _database(con)
-    if not is_allowed(file.place, database):
+    path = _database(con)
+    if not is_allowed(file.place, path):
         raise InputError(
             f"{file.place}: has the predictions of run {file.run}, says the database, but lies outside "
             "its folder, and nobody here has allowed to read it. If you trust the database: "
-            f"warehouse init --allow-place --db {shlex.quote(str(database))}"
+            f"warehouse init --allow-place --db {shlex.quote(str(path))}"
         )
 
 
 def _database(con: Connection) -> Path:
     """Return the path of the attached file."""
     rows = con.execute(
-        "select path from duckdb_databases() where database_name = $1", [ALIAS]
+        "select path from duckdb_databases() where database_name = $1", [database.ALIAS]
     ).fetchall()
     return Path(rows[0][0])
 
@@ -177,11 +179,12 @@ def _reason(file: PredictionFile, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _beside(con: Connection) -> Iterator[Connection]:
-    """Yield another connection to the same engine: what is staged on the first one stays."""
-    reader = con.cursor()
-    try:
+def _reader(con: Connection) -> Iterator[Connection]:
+    """Yield a connection to an engine of its own, with the same limits, which can open files.
+
+    The first one may be closed to them, and what is staged on it stays.
+    """
+    sql = "select current_setting('memory_limit'), current_setting('threads')"
+    ((memory_limit, threads),) = con.execute(sql).fetchall()
+    with database.memory(database.Resources(memory_limit, threads)) as reader:
         yield reader
-        clear(reader)
-    finally:
-        reader.close()

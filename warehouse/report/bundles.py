@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from warehouse.analyze import datasets, stored_metrics
+from warehouse.config.ownership import refuse_links
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
@@ -29,6 +29,7 @@ from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.readers.in_place import bring
 from warehouse.readers.ir_metadata import SECTIONS
 from warehouse.readers.kinds import IDS
+from warehouse.report import signatures
 from warehouse.report.file_replacement import new_version
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
@@ -87,11 +88,14 @@ def export(
     protocol: str,
     *,
     with_data: bool,
+    sign: Path | None = None,
     lock_timeout: float,
 ) -> Exported:
     """Write a bundle of a dataset's current values into a new folder; see `Warehouse.export`."""
     if target.exists():
         raise UsageError(f"{target}: is there already; a bundle is a new folder")
+    if sign is not None and not sign.is_file():
+        raise UsageError(f"{sign}: no such key")
     name = datasets.chosen(con, dataset)
     rules = stored_metrics.stored_rules(con, protocol)
     if protocols.is_imported(rules.name):
@@ -108,6 +112,8 @@ def export(
     with new_version(target, lock_timeout) as part:
         (part / "data" / "runs").mkdir(parents=True)
         made = _write(con, part, name, work, with_data=with_data)
+        if sign is not None:
+            signatures.sign(part / STATEMENT, sign)
         part.replace(target)
     return Exported(target, *made)
 
@@ -331,24 +337,25 @@ def _sha256(path: Path) -> str:
 # --------------------------------------------------------------------------- computing it again
 
 
-def verify(bundle: Path, data: Path | None = None) -> Checked:
+def verify(bundle: Path, data: Path | None = None, signers: Path | None = None) -> Checked:
     """Check a bundle's files and compute its values again; see `Warehouse.verify_bundle`."""
-    _refuse_links(bundle)
+    if signers is not None and not signers.is_file():
+        raise UsageError(f"{signers}: no such list of allowed signers")
+    refuse_links(bundle, "bundle")
     try:
-        return _verify(bundle, data)
+        found = _verify(bundle, data)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise InputError(
             f"{bundle / MANIFEST}: is not as a bundle has it ({type(error).__name__}: {error})"
         ) from error
-
-
-def _refuse_links(bundle: Path) -> None:
-    """Refuse what is neither a file nor a folder: a link leads elsewhere, a pipe never ends."""
-    for path in sorted(bundle.rglob("*")):
-        mode = path.lstat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            what = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
-            raise InputError(f"{path}: is {what}; a bundle has files and folders alone")
+    if signers is None:
+        return found
+    try:
+        return replace(
+            found, notes=(*found.notes, signatures.signed_by(bundle / STATEMENT, signers))
+        )
+    except InputError as error:
+        return replace(found, problems=(*found.problems, str(error)))
 
 
 def _verify(bundle: Path, data: Path | None) -> Checked:
@@ -433,7 +440,7 @@ def _changed(bundle: Path, manifest: Mapping[str, Any], root: Path) -> Iterator[
             yield f"{name}: is missing"
         elif _sha256(path) != digest:
             yield f"{name}: has other content than when it was written"
-    listed = {*subjects, STATEMENT}
+    listed = {*subjects, STATEMENT, STATEMENT + signatures.SUFFIX}
     for path in sorted(bundle.rglob("*")):
         if path.is_file() and path.relative_to(bundle).as_posix() not in listed:
             yield f"{path.relative_to(bundle).as_posix()}: was not there when it was written"

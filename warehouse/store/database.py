@@ -8,6 +8,7 @@ file locked.
 from __future__ import annotations
 
 import atexit
+import datetime as dt
 import errno
 import os
 import random
@@ -157,9 +158,18 @@ def memory(resources: Resources | None = None) -> duckdb.DuckDBPyConnection:
 
 def _spill_folder() -> Path | None:
     """Return a folder for data that exceeds memory, or None if none can be made."""
+    folder = shared_folder()
+    return None if folder is None else folder / "spilled"
+
+
+def shared_folder() -> Path | None:
+    """Return a folder for files that one connection writes and another reads, or None.
+
+    None can be made if the disk is full or read-only.
+    """
     try:
-        return _spilling(os.getpid()).path / "spilled"
-    except OSError:  # the disk is full or read-only
+        return _spilling(os.getpid()).path
+    except OSError:
         return None
 
 
@@ -374,17 +384,21 @@ def read(
 def attached(path: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
     """Attach a file read-only to a database in memory of its own, for as long as that is open.
 
-    Nobody can write the file meanwhile: it is for replicas, which are replaced and never written.
+    Nobody can write the file meanwhile: it is for replicas, which are replaced and never written. It
+    opens no other file, but those in `shared_folder`.
     """
     with at_the_edge(path):
         con = memory(resources)
         try:
+            if (folder := shared_folder()) is not None:
+                con.execute(f"set allowed_directories = {literal([str(folder)])}")
             con.execute(f"attach {literal(str(path))} as {ident(ALIAS)} (type duckdb, read_only)")
         except Exception as error:
             con.close()
             raise not_opened(error, path) from error
         try:
             _find_tables(con, path)
+            con.execute("set enable_external_access = false")
         except BaseException:
             con.close()
             raise
@@ -611,13 +625,22 @@ def _oldest(con: duckdb.DuckDBPyConnection) -> str:
 
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
     """Return the id of the warehouse that the attached file is a replica of, or None."""
+    found = publication(con)
+    return None if found is None else found[0]
+
+
+def publication(con: duckdb.DuckDBPyConnection) -> tuple[str, dt.datetime] | None:
+    """Return which warehouse the attached file is a replica of, and since when; None of another file."""
     if not own_schema.is_table(con, ALIAS, STORE, PUBLICATION):
         return None
     try:
-        rows = con.execute(f"select source from {ALIAS}.{STORE}.{PUBLICATION}").fetchall()
+        rows = con.execute(
+            f"select source, published_at from {ALIAS}.{STORE}.{PUBLICATION} "
+            "where source is not null and year(published_at) between 1970 and 9998"
+        ).fetchall()
     except duckdb.BinderException:  # another program's
         return None
-    return str(rows[0][0]) if rows else None
+    return (str(rows[0][0]), rows[0][1]) if rows else None
 
 
 def _refuse_replica(con: duckdb.DuckDBPyConnection, path: Path) -> None:

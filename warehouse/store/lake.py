@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config.installation import adding
+from warehouse.config.ownership import refuse_links
 from warehouse.errors import UsageError, first_line, listing
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Lake:
             raise UsageError(
                 f"{self.url}: a file; a lake is a folder, or a URL as s3://bucket/lake"
             )
+        refuse_links(Path(self.url.removeprefix("file://")), "lake")
         self._delta = _deltalake()
         self._then = None if version is None else self._tables_of(version)
 
@@ -113,10 +115,7 @@ class Lake:
 
     def versions(self) -> list[tuple[int, dt.datetime]]:
         """Return the lake's versions and when each was written, the newest first."""
-        return [
-            (entry["version"], dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.UTC))
-            for entry in self._history()
-        ]
+        return [(number, at) for number, at, _ in self._history()]
 
     def _tables_of(self, version: int) -> Mapping[str, int]:
         """Return the version that each table had in a version of the lake.
@@ -126,24 +125,37 @@ class Lake:
         """
         found: dict[str, int] = {_LAST: version}
         history = self._history()
-        numbers = [entry["version"] for entry in history]
+        numbers = [number for number, _, _ in history]
         if version not in numbers:
             there = f"{numbers[-1]} to {numbers[0]}" if numbers else "none"
             raise UsageError(f"{self.url}: has no version {version}; its versions: {there}")
-        for entry in history:
-            if entry["version"] <= version:
-                for table, number in json.loads(entry.get(_FOUND, "{}")).items():
+        for commit, _, tables in history:
+            if commit <= version:
+                for table, number in tables.items():
                     found[table] = max(number, found.get(table, 0))
         return found
 
-    def _history(self) -> list[dict[str, Any]]:
+    def _history(self) -> list[tuple[int, dt.datetime, dict[str, int]]]:
+        """Return the commits of the last table, the newest first: number, time, versions found."""
         place = f"{self.url}/{_LAST}"
         with self._failures(place):
             try:
                 history: list[dict[str, Any]] = self._delta.DeltaTable(place).history()
             except self._delta.exceptions.TableNotFoundError:
                 return []
-        return history
+        try:
+            return [
+                (
+                    entry["version"],
+                    dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.UTC),
+                    {name: int(one) for name, one in json.loads(entry.get(_FOUND, "{}")).items()},
+                )
+                for entry in history
+            ]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise UsageError(
+                f"{place}: its history is not as this program writes it ({first_line(error)})"
+            ) from error
 
     def compact(self, table: str) -> tuple[Files, Files]:
         """Join the small files of each dataset; return the files before and after.
@@ -168,7 +180,7 @@ class Lake:
     def _failures(self, place: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, self._delta.exceptions.DeltaError) as error:
+        except (OSError, OverflowError, self._delta.exceptions.DeltaError) as error:
             raise UsageError(f"{place}: {first_line(error)}") from error
 
 

@@ -316,12 +316,18 @@ def make_anew(con: duckdb.DuckDBPyConnection, alias: str) -> None:
     ).fetchall()
     ((before,),) = con.execute("select current_setting('search_path')").fetchall()
     con.execute(f"use {ident(alias)}.main")
-    for kind, schema, name in there:
-        con.execute(f"drop {kind} {ident(alias)}.{ident(schema)}.{ident(name)}")
-    ours = _written(_folder())
-    for name, (kind, body) in ours.items():
-        con.execute(f"create {kind} {name} {body}")
-    _comment(con, comments, ours)
+    con.begin()  # or each statement would be written to the disk before the next one
+    try:
+        for kind, schema, name in there:
+            con.execute(f"drop {kind} {ident(alias)}.{ident(schema)}.{ident(name)}")
+        ours = _written(_folder())
+        for name, (kind, body) in ours.items():
+            con.execute(f"create {kind} {name} {body}")
+        _comment(con, comments, ours)
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
     con.execute(f"set search_path = {literal(before)}")
 
 

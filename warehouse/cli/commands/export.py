@@ -34,6 +34,15 @@ def export(
             "--without-data", help="Leave the judgments and runs out, and keep their digests."
         ),
     ] = False,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign",
+            metavar="KEY",
+            help="Sign it with this SSH key, by ssh-keygen: a private key, or the public one of a key "
+            "that the agent has.",
+        ),
+    ] = None,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -52,8 +61,9 @@ def export(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("exporting"):
         made = wh.export(
-            target, dataset, metrics=metric or (), protocol=protocol, with_data=not without_data
-        )
+            target, dataset, metrics=metric or (), protocol=protocol,
+            with_data=not without_data, sign=sign,
+        )  # fmt: skip
     output.say(
         f"{made.path}: {counted(made.num_runs, 'run')}, {counted(made.num_metrics, 'metric')}, "
         f"{counted(made.num_values, 'value')} of queries; to check it: "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from warehouse.cli import options, output
+from warehouse.config import project
 from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.errors import UsageError
 
 SECTION, PLACE = "Share", 3
 EXAMPLES = {
@@ -32,6 +35,15 @@ def serve(
             "--token",
             envvar="WAREHOUSE_TOKEN",
             help="The password of readers, with any user name; needed beyond this machine.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            envvar="WAREHOUSE_TOKEN_FILE",
+            help="Take the password from a file, which no list of processes shows.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -66,6 +78,10 @@ def serve(
     """
     from warehouse.warehouse import Warehouse
 
+    if token_file is not None:
+        if token is not None:
+            raise UsageError("--token-file: goes without --token and WAREHOUSE_TOKEN")
+        token = project.read_text(token_file).strip()
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     try:
         wh.serve(

@@ -31,6 +31,14 @@ def verify(
             "--data", metavar="FOLDER", help="Where the data of a bundle is that has none."
         ),
     ] = None,
+    signers: Annotated[
+        Path | None,
+        typer.Option(
+            "--signers",
+            metavar="FILE",
+            help="Who may have signed the bundle: a file of allowed signers of ssh-keygen.",
+        ),
+    ] = None,
     dataset: options.AnyDataset = None,
     every: Annotated[
         bool, typer.Option("--all", help="Check every stored value, not a sample.")
@@ -72,20 +80,24 @@ def verify(
     loaded or computed. The exit code is 1 if anything is wrong.
 
     A bundle is computed again from the judgments and runs in it, without a database: every value is
-    compared to the last bit, and every file with the digest that it was written with.
+    compared to the last bit, and every file with the digest that it was written with. With --signers,
+    one of the allowed signers must have signed it.
     """
     from warehouse.warehouse import Warehouse
 
     if bundle is not None:
         _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed, mend=mend)
         with Progress("verifying"):
-            checked = Warehouse.verify_bundle(bundle, data)
+            checked = Warehouse.verify_bundle(bundle, data, signers)
         output.show(checked, format, out, places=17, wide=wide)
         if not checked.is_good:
             raise typer.Exit(1)
         return
-    if data is not None:
-        raise UsageError("--data: goes with a bundle, as in: warehouse verify BUNDLE --data FOLDER")
+    for option, path in (("--data", data), ("--signers", signers)):
+        if path is not None:
+            raise UsageError(
+                f"{option}: goes with a bundle, as in: warehouse verify BUNDLE {option} PATH"
+            )
 
     for option, given in (("--sample", sample), ("--seed", seed)):
         if every and given is not None:

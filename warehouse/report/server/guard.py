@@ -49,8 +49,8 @@ def check_token(host: str, token: str | None) -> None:
         if not is_loopback(host):
             raise UsageError(
                 f"{host}: other machines can reach it, so give a token that readers must know: "
-                "--token TOKEN (or WAREHOUSE_TOKEN); or stay on 127.0.0.1, behind a proxy that asks "
-                "for a password"
+                "--token-file FILE, --token TOKEN or WAREHOUSE_TOKEN; or stay on 127.0.0.1, behind a "
+                "proxy that asks for a password"
             )
         return
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warehouse.config.settings import SHOWN_METRICS, VERSION
+from warehouse.errors import DatabaseError
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import parse
 from warehouse.report.pages import site
@@ -75,10 +76,10 @@ class Snapshot:
         self.file = OpenFile(path, resources)
         self.depth = depth
         with self.file.read() as con:
-            rows = con.execute(
-                f"select published_at from {database.STORE}.{database.PUBLICATION}"
-            ).fetchall()
-        self.published_at: dt.datetime = rows[0][0]
+            found = database.publication(con)
+        if found is None:
+            raise DatabaseError(f"{path}: is no replica; make one with: warehouse publish")
+        self.published_at: dt.datetime = found[1]
         # answers are the same while this is
         words = f"{VERSION} {self.published_at.isoformat()} {list(stamp)}"
         self.stamp = hashlib.sha256(words.encode()).hexdigest()[:16]
