@@ -16,6 +16,7 @@ import pytest
 from projects import command
 from syncs import QRELS, RUN, SETTINGS, Project
 
+from warehouse.sync import sources
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- what a run is
@@ -381,3 +382,26 @@ def test_an_older_database_is_brought_up_to_date(synced: Project, tmp_path: Path
         code, _, err = command("sync", "--dry-run")
         assert (code, "has an older schema" in err) == (2, True)
         assert synced.told()[-1] == ("computed", None)
+
+
+def test_which_files_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old ones, and young ones that do not change in the time of a second look."""
+    found = []
+    for name, age in (("old", 90), ("quiet", 30), ("busy", 30)):
+        file = tmp_path / name
+        file.write_text(RUN)
+        os.utime(file, (time.time() - age,) * 2)
+        found.append(sources.Source("run", file, "tiny", name, 0, 0, 0, "{}", {}).look())
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        with (tmp_path / "busy").open("a") as busy:
+            busy.write(RUN)
+
+    monkeypatch.setattr(sources.time, "sleep", sleep)
+    ready, others = sources.settled(found, 60)
+    assert [one.name for one in ready] == ["old", "quiet"]
+    assert [one.name for one in others] == ["busy"]
+    assert sources.settled(found[:1], 60) == (found[:1], [])
+    assert waits == [60]
