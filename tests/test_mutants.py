@@ -37,7 +37,7 @@ TESTS = {
     "sql/functions.sql": "tests/test_functions.py",
     "sql/analyses/holes.sql.j2": "tests/test_holes.py tests/test_rich.py::test_holes",
     "sql/analyses/history.sql.j2": "tests/test_history.py tests/test_rich.py::test_history",
-    "warehouse/metrics/notation.py": "tests/test_notation.py",
+    "warehouse/metrics/notation.py": "tests/test_notation.py tests/test_peer_names.py",
     "warehouse/readers/trec.py": "tests/test_readers_trec.py",
     "warehouse/report/pages/keys.py": "tests/test_report.py::test_keys_differ_where_file_systems_do_not",
     "warehouse/sync/sources.py": "tests/test_sync_sources.py",
