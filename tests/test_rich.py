@@ -133,6 +133,7 @@ def test_boards(ask: Ask, name: str) -> None:
     values = means(metric, [*QRELS])
     rows = ask("leaderboard", "-d", "metrics", "-m", name)
     assert [(row["place"], row["run"], row[name]) for row in rows] == board(values, sign)
+    assert ask("leaderboard", "-d", "metrics", "-m", name, "--top", "2") == rows[:2]
     answered = {run: sum(query in RUNS[run] for query in QRELS) for run in RUNS}
     assert {row["run"]: row["answered"] for row in rows} == answered
     assert {row["judged"] for row in rows} == {len(QRELS)}
