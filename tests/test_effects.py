@@ -44,7 +44,7 @@ NOT_READING = {
     "attributes", "check", "collect", "collection", "config", "curves", "datasets", "deciles",
     "demo", "evaluate", "export", "forget", "fuse", "fusions", "gates", "ingest", "init",
     "judges", "lake", "metrics", "protocols", "publish", "push", "qrels", "query", "report",
-    "reproduce", "reusability", "schema", "score", "serve", "shell", "slices", "sync",
+    "reproduce", "reusability", "schema", "score", "serve", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",
 }  # fmt: skip
 # Options that say the default: all pairs are compared if no base is named.

@@ -172,6 +172,7 @@ def test_relstring_is_a_line_and_no_metric() -> None:
     assert longer[at] == Relstring(20, "relstring_20")
     assert sum(isinstance(one, Relstring) for one in longer) == 1
     assert lines("relstring", "map")[0] == Relstring(10, "relstring")
+    assert lines("relstring.5", "relstring.20", "relstring.7") == [Relstring(7, "relstring_7")]
     assert not any(isinstance(one, Relstring) for one in request("all_trec"))
     with pytest.raises(UsageError, match="not a metric"):
         parse("relstring")

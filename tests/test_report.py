@@ -20,6 +20,7 @@ from warehouse.errors import WarehouseError, visible
 from warehouse.report import pictures
 from warehouse.report.pages import contents, rendering
 from warehouse.report.pages.keys import keys
+from warehouse.report.pages.site import folder_of
 from warehouse.sync import gates
 from warehouse.warehouse import Warehouse
 
@@ -454,6 +455,14 @@ def test_keys_differ_where_file_systems_do_not() -> None:
     found = keys(names)
     assert len({key.lower() for key in found.values()}) == len(names)
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,60}", key) for key in found.values())
+
+
+def test_no_dataset_has_the_place_of_another_file(site: Site) -> None:
+    names = [name for name, *_ in site.warehouse.datasets().relation.fetchall()]
+    datasets = {folder_of(name, rule) for name in names for rule in ("default", "trec_eval_9")}
+    own = {path.name for path in site.folder.iterdir()} - datasets
+    assert own >= {"index.html", "report.json", "assets", "metrics"}
+    assert {name for name in own if keys([name])[name] == name} == set()
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 from projects import command
 from syncs import QRELS, RUN, SETTINGS, Project
 
+from warehouse.sync import sources
 from warehouse.warehouse import Warehouse
 
 # --------------------------------------------------------------------------- what a run is
@@ -335,3 +336,26 @@ def test_what_was_taken_in_is_remembered(synced: Project) -> None:
         text=RUN,
     ).fetchall()
     assert rows == [("run", str(synced.path / "runs/bm25/one.run"), "one", len(RUN), True, "one")]
+
+
+def test_which_files_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old ones, and young ones that do not change in the time of a second look."""
+    found = []
+    for name, age in (("old", 90), ("quiet", 30), ("busy", 30)):
+        file = tmp_path / name
+        file.write_text(RUN)
+        os.utime(file, (time.time() - age,) * 2)
+        found.append(sources.Source("run", file, "tiny", name, 0, 0, 0, "{}", {}).look())
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        with (tmp_path / "busy").open("a") as busy:
+            busy.write(RUN)
+
+    monkeypatch.setattr(sources.time, "sleep", sleep)
+    ready, others = sources.settled(found, 60)
+    assert [one.name for one in ready] == ["old", "quiet"]
+    assert [one.name for one in others] == ["busy"]
+    assert sources.settled(found[:1], 60) == (found[:1], [])
+    assert waits == [60]

@@ -80,14 +80,16 @@ def with_fields(con: Connection, relation: str) -> tuple[str, dict[str, str]]:
     Such a column is named by its path, as `metadata.score`. Records with very many fields have data as
     their keys, and are left as they are.
     """
+    import duckdb
+
     from warehouse.sql_text.quoting import ident
 
     types, fields = types_of(con, relation), {}
     names = {name.lower() for name in types}
-    given = con.sql(f"select * from {relation}")
     open_: list[tuple[tuple[str, ...], Any]] = [
-        ((name,), kind) for name, kind in zip(given.columns, given.types, strict=True)
-    ]
+        ((name,), duckdb.sqltype(kind))
+        for name, kind in types.items() if kind.startswith("STRUCT(")
+    ]  # fmt: skip
     for path, kind in open_:
         if len(path) > 1 and (name := ".".join(path)).lower() not in names:
             fields[name] = ".".join(map(ident, path))

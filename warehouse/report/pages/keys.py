@@ -9,7 +9,7 @@ from collections.abc import Iterable
 _OTHER = re.compile(r"[^a-z0-9._-]+")
 # Names with a meaning: of our own files, and of devices on Windows.
 _TAKEN = re.compile(
-    r"index|assets|metrics|reference|data|api|sql|(con|prn|aux|nul|com\d|lpt\d)(\..*)?"
+    r"index(\.html)?|report\.json|assets|metrics|reference|data|api|sql|(con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 )
 _LONGEST = 40
 

@@ -1,0 +1,195 @@
+"""Planting mutants in copies of the checkout: which tests run, and what they find."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.plants import AREAS, Mutant
+from tests.mutants.reach import (
+    PYTEST,
+    ROOT,
+    Reach,
+    checkout,
+    environment,
+    family,
+    functions,
+    workspace,
+)
+
+MARKS = ("not slow and not long", "slow and not long")
+# Scripts of pages run in a browser.
+BROWSER = "tests/test_browser.py"
+# These compare rendered SQL with SQL that was rendered before, which any change of a text changes.
+OURS = re.compile(r"golden_sql|test_mutants")
+BROKEN = re.compile(
+    r"(?:Parser|Binder|Catalog|TemplateSyntax|Undefined|Syntax)\s?Error|NameError|UnboundLocalError"
+)
+_TIMES = count(1)
+Tests = Callable[[Mutant], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant: found (by which test), survived or broken."""
+
+    mutant: Mutant
+    verdict: str
+    test: str = ""
+
+
+class Choice:
+    """The tests of a mutant: the narrowest and quickest first, as many as there is time for."""
+
+    def __init__(self, reach: Reach, seconds: float) -> None:
+        self.seconds = seconds
+        self.tests = {test: one for test, one in reach.tests.items() if not OURS.search(test)}
+        self.of: dict[str, set[str]] = defaultdict(set)
+        for test, (_, numbers) in self.tests.items():
+            for name in (reach.names[number] for number in numbers):
+                self.of[name].add(test)
+                self.of[name.partition("::")[0]].add(test)
+
+    def __call__(self, mutant: Mutant) -> list[str]:
+        chosen: list[str] = []
+        left = self.seconds
+        near, far = self.reaching(mutant)
+        for tests in (near, far - near):
+            times = Counter[str]()
+            cost: dict[str, float] = {}
+            for test in sorted(tests):
+                times[family(test)] += 1  # look-alikes come later
+                seconds, numbers = self.tests[test]
+                cost[test] = (seconds + 0.05) * (50 + len(numbers)) * times[family(test)]
+            for test in sorted(cost, key=lambda test: (cost[test], test)):
+                left -= self.tests[test][0]
+                if left >= 0:
+                    chosen.append(test)
+        return chosen
+
+    def reaching(self, mutant: Mutant) -> tuple[set[str], set[str]]:
+        """Return the tests that reach the very function or template, and those of its file."""
+        file, text = mutant.file, (ROOT / mutant.file).read_text()
+        if file.endswith(".js"):
+            return {test for test in self.tests if test.startswith(BROWSER)}, set()
+        if file.endswith(".sql"):
+            names = re.findall(r"^create .*?(\w+)(?: as|\()", text[: mutant.start], re.M)
+            return self.mentioning(names[-1] if names else "-"), set()
+        if not file.endswith(".py"):
+            return self.of[file], set()
+        line = text.count("\n", 0, mutant.start) + 1
+        around = [n for n, f in functions(ast.parse(text)) if f.lineno <= line <= f.end_lineno]
+        return self.of[f"{file}::{around[-1]}" if around else file], self.of[file]
+
+    def mentioning(self, word: str) -> set[str]:
+        """Return the tests that reach a template with a macro or a view, and those that name it."""
+        pattern = re.compile(rf"\b{word}\b")
+        found: set[str] = set()
+        for path in (ROOT / "sql").rglob("*.sql.j2"):
+            if pattern.search(path.read_text()):
+                found |= self.of[str(path.relative_to(ROOT))]
+        for path in (ROOT / "tests").glob("test_*.py"):
+            if pattern.search(path.read_text()):
+                found |= {test for test in self.tests if test.startswith(f"tests/{path.name}:")}
+        return found
+
+
+def plant(
+    mutants: Iterator[Mutant], number: int, tests: Tests, workers: int, seconds: float
+) -> list[Outcome]:
+    """Plant mutants, one at a time in each copy, until so many were found or survived."""
+    done: list[Outcome] = []
+    copies: SimpleQueue[Path] = SimpleQueue()
+
+    def one(mutant: Mutant) -> Outcome:
+        copy, start = copies.get(), time.monotonic()
+        try:
+            outcome = attempt(copy, mutant, tests(mutant), seconds)
+        finally:
+            copies.put(copy)
+        words = (mutant.area, mutant.kind, mutant.file, f"{time.monotonic() - start:.0f} s")
+        print(f"{outcome.verdict:9}", *words, outcome.test, flush=True)
+        return outcome
+
+    with workspace() as folder, ThreadPoolExecutor(workers) as pool:
+        for name in map(str, range(workers)):
+            (folder / name).mkdir()
+            copies.put(checkout(folder / name))
+        while lack := number - sum(outcome.verdict != "broken" for outcome in done):
+            batch = [mutant for _, mutant in zip(range(lack), mutants, strict=False)]
+            if not batch:
+                break
+            done += pool.map(one, batch)
+    return done
+
+
+def attempt(copy: Path, mutant: Mutant, tests: Sequence[str], seconds: float) -> Outcome:
+    """Run tests in a copy with a mutant, first the quick ones."""
+    path = copy / mutant.file
+    old, stat = path.read_text(), path.stat()
+    path.write_text(mutant.apply(old))
+    # by its time in seconds, Python knows a module of the same size from one that it compiled before
+    os.utime(path, (stat.st_atime, stat.st_mtime + next(_TIMES)))
+    try:
+        outcome = Outcome(mutant, "survived")
+        for marks in MARKS:
+            if outcome.verdict == "survived":
+                outcome = run(copy, mutant, list(tests), marks, seconds)
+        return outcome
+    finally:
+        path.write_text(old)
+        os.utime(path, (stat.st_atime, stat.st_mtime))
+
+
+def run(copy: Path, mutant: Mutant, tests: list[str], marks: str, seconds: float) -> Outcome:
+    """Run the tests with these marks until one fails; those that are gone are left out."""
+    options = ["-x", "-q", "-n", "0", "-o", "addopts=", "--tb=short", "-m", marks]
+    while tests:
+        process = subprocess.Popen(
+            [*PYTEST, *options, *tests], cwd=copy, env=environment(copy), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            out, _ = process.communicate(timeout=4 * seconds + 60)
+        except subprocess.TimeoutExpired:
+            return Outcome(mutant, "found", "no end")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        gone = re.findall(r"^ERROR: not found: .*?(tests/.*)$", out, re.M)
+        if process.returncode != 4 or not gone:
+            break
+        tests = [test for test in tests if test not in gone]
+    if not tests or process.returncode in (0, 5):
+        return Outcome(mutant, "survived")
+    failed = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", out, re.M)
+    is_python = mutant.file.endswith(".py")
+    verdict = "broken" if not is_python and BROKEN.search(out) else "found"
+    return Outcome(mutant, verdict, failed[1] if failed else out[-300:])
+
+
+def report(outcomes: Sequence[Outcome]) -> str:
+    """Return the survivors as diffs, and a table by area."""
+    lines = [f"\n{one.mutant.diff()}" for one in outcomes if one.verdict == "survived"]
+    counts = Counter((one.mutant.area, one.verdict) for one in outcomes)
+    for verdict in ("found", "survived"):
+        counts["all", verdict] = sum(one.verdict == verdict for one in outcomes)
+    lines.append(f"\n{'area':12}{'planted':>9}{'found':>9}{'survived':>9}")
+    for area in (*AREAS, "all"):
+        found, survived = counts[area, "found"], counts[area, "survived"]
+        if found + survived:
+            lines.append(f"{area:12}{found + survived:9}{found:9}{survived:9}")
+    return "\n".join(lines)
