@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -49,8 +50,10 @@ def test_by_hand_over_tables_of_ones_own(con: duckdb.DuckDBPyConnection) -> None
     ("row", "problem"),
     [
         ("('one', 2, 'c', 0)", "a document twice"),
-        ("('one', 3, 'c', 'nan'::double)", "no number"),
-        ("('other', 3, 'c', 1)", "no query of it is judged"),
+        ("('one', 3, 'c', 'nan'::double)", "no finite number"),
+        ("('one', 3, 'c', 'inf'::double)", "no finite number"),
+        ("('other', 1, 'c', 1)", "no document of it is judged"),
+        ("(null, 1, 'b', 1)", "a run without a name"),
     ],
 )
 def test_wrong_rows_are_an_error(con: duckdb.DuckDBPyConnection, row: str, problem: str) -> None:
@@ -58,6 +61,54 @@ def test_wrong_rows_are_an_error(con: duckdb.DuckDBPyConnection, row: str, probl
     con.execute(f"insert into mine.run values {row}")
     with pytest.raises(duckdb.Error, match=problem):
         con.execute(asked("P@1"))
+
+
+@pytest.mark.parametrize(
+    "row", ["(1, 'a', 2)", "(1, 'e', null)", "(1, 'e', 'nan'::double)", "(1, null, 1)"]
+)
+def test_wrong_judgments_are_an_error(con: duckdb.DuckDBPyConnection, row: str) -> None:
+    con.execute("alter table mine.qrels alter relevance type double")
+    con.execute(f"insert into mine.qrels values {row}")
+    with pytest.raises(
+        duckdb.Error, match="judged twice, or with a relevance that is no finite number"
+    ):
+        con.execute(asked("P@1"))
+
+
+@pytest.mark.parametrize("setting", ["integer_division = true", "default_order = 'desc'"])
+def test_settings_that_change_sql_are_an_error(
+    con: duckdb.DuckDBPyConnection, setting: str
+) -> None:
+    con.execute(f"set {setting}")
+    with pytest.raises(duckdb.Error, match="set integer_division = false"):
+        con.execute(asked("AP"))
+
+
+def test_over_a_warehouse(tmp_path: Path, wh: Warehouse) -> None:
+    """What the SQL cannot read, or has nothing for, is an error; by hand, RR is 1 and 1/2."""
+    run = tmp_path / "run.csv"
+    run.write_text("query_id,doc_id,score\n1,b,3\n1,x,2\n2,d,2\n2,c,1\n")
+    wh.ingest_qrels("tiny", {"1": {"a": 1, "b": 2}, "2": {"c": 1, "d": 0}})
+    wh.ingest_run("tiny", run, name="one", where_it_lies=True)
+    wh.evaluate("tiny", metrics="RR")
+    with duckdb.connect(str(wh.path), read_only=True) as con:
+        found = con.execute(Warehouse.sql("RR", dataset="tiny")).fetchall()
+        assert found == [("RR", "one", 0.75)]
+        for metric, protocol, problem in (
+            ("Share@1", "default", "lie in a file of their own"),
+            ("RR", "default~self", "lie in a file of their own"),
+            ("RR", "default~seen.csv", "lie in a file|nothing to leave out is loaded as seen.csv"),
+            ("RR", "trec_eval_9", "not evaluated under this protocol"),
+        ):
+            with pytest.raises(duckdb.Error, match=problem):
+                con.execute(Warehouse.sql(metric, dataset="tiny", protocol=protocol)).fetchall()
+    wh.ingest_run("tiny", {"1": {"b": 1.0}}, name="one", replace=True)
+    wh.evaluate("tiny", metrics="RR")
+    with duckdb.connect(str(wh.path), read_only=True) as con:
+        for left_out in ("training", "seen.csv"):
+            sql = Warehouse.sql("RR", dataset="tiny", protocol=f"default~{left_out}")
+            with pytest.raises(duckdb.Error, match=f"nothing to leave out is loaded as {left_out}"):
+                con.execute(sql).fetchall()
 
 
 def test_the_command(run: Callable[..., Answer], con: duckdb.DuckDBPyConnection) -> None:

@@ -18,6 +18,16 @@ from warehouse.sql_text import dialects, functions, relations, templates
 from warehouse.sql_text.quoting import ident
 
 _WORD = re.compile(r"\w+")
+_PART = re.compile(r'"[^"]+"|[^."]+')
+# The tables of people's own that the steps read, besides runs and qrels.
+_TABLES = {
+    "scope_training": "training (query_id, doc_id, relevance)",
+    "scope_attribute": "document_attributes (doc_id, attribute, position, text, number)",
+    "scope_query_attribute": "query_attributes (query_id, attribute, position, text, number)",
+    "scope_assignment": "assignments (run, query_id, judge, nugget_id, importance, weight, part,\n"
+    "-- assignment)",
+    "scope_citation": "citations (run, query_id, judge, sentence, doc_id, support)",
+}
 
 
 @request()
@@ -62,8 +72,15 @@ def compose(
     if dataset is not None and dialect is not None:
         raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
     tables = {"run": _qualified(run), "qrels": _qualified(qrels), "dataset": dataset}
-    whole = _statement(metrics, protocol, tables, by_query=by_query)
+    in_duckdb = dialect in (None, "duckdb")
+    whole = _statement(metrics, protocol, tables, by_query=by_query, in_duckdb=in_duckdb)
     about = [_about(metric, protocol) for metric in metrics]
+    if dataset is None:
+        iteration = ", iteration" if "iteration as iteration" in whole else ""
+        read = [f"{run} (run, query_id, doc_id, score)"]
+        read += [f"{qrels} (query_id, doc_id, relevance{iteration})"]
+        read += [one for step, one in _TABLES.items() if f"{step} as (" in whole]
+        about.append("-- reads " + "\n-- and ".join(read))
     macros = functions.script(whole)
     if dialect is not None:
         macros, whole = [], dialects.translated(whole, dialect, ", ".join(map(str, metrics)))
@@ -135,6 +152,7 @@ def _statement(
     tables: Mapping[str, str | None],
     *,
     by_query: bool = False,
+    in_duckdb: bool = True,
 ) -> str:
     """Return the statement alone; `tables` has SQL of the runs and of the qrels, or a dataset."""
     if len(metrics) > 1 and {_kind(metric) for metric in metrics} != {"metric"}:
@@ -146,12 +164,15 @@ def _statement(
     )
     rows = {f"{metric} by query": work.add(metric) for metric in metrics}
     weights = [work.weights(metric) for metric in metrics]
+    needs = frozenset().union(*(work.needs_of(metric) for metric in metrics))
+    reads_predictions = "predictions" in needs
     read = {word for sql in (*rows.values(), *work.tables.values()) for word in _words(sql)}
     scope = {
         name: templates.render(
             f"composed/{name}",
             **tables, matched=matched, exclude=protocol.exclude, ordering=protocol.ordering,
-            reads_hits="scope_hit" in read,
+            in_duckdb=in_duckdb,
+            reads_hits="scope_hit" in read, reads_predictions=reads_predictions,
             reads_iterations=bool({"scope_iteration", "scope_preference"} & read),
             in_order=any(map(work.follows_source, metrics)),
         )
@@ -178,8 +199,15 @@ def _kind(metric: Metric) -> str:
 
 
 def _qualified(table: str) -> str:
-    """Quote the name of a table, which may have its schema and database before it."""
-    return ".".join(map(ident, table.split(".")))
+    """Quote the name of a table, which may have its schema and database before it.
+
+    >>> _qualified('mine."my run"')
+    '"mine"."my run"'
+    """
+    parts = [part.strip('"') for part in _PART.findall(table)]
+    if not parts:
+        raise UsageError("the name of a table is empty")
+    return ".".join(map(ident, parts))
 
 
 def _words(sql: str) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import completion, options, output
-from warehouse.metrics.protocols import without
 
 SECTION, PLACE = "Look", 7
 EXAMPLES = {
@@ -78,6 +77,7 @@ def sql(
     returns the columns metric, run and value. With --dataset it reads a warehouse or a replica.
     """
     from warehouse.errors import UsageError
+    from warehouse.metrics.protocols import without
     from warehouse.warehouse import Warehouse
 
     if dataset is not None and (run, qrels) != ("run", "qrels"):
