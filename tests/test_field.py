@@ -9,6 +9,7 @@ import re
 import shlex
 import unicodedata
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -451,7 +452,7 @@ def test_columns_of_which_the_lowest_is_best(put, name):
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_labels_that_are_words(put, suffix):
-    """b is relevant, and the second of a and b. Words other than yes and no are a condition."""
+    """b is relevant, and the second of a and b. An expression reads words other than yes and no."""
 
     def labelled(of_a, of_b):
         pairs = {"a": of_a, "b": of_b}.items()
@@ -464,10 +465,38 @@ def test_labels_that_are_words(put, suffix):
     for words in (("N", "Y"), ("no", "Yes"), ("FALSE", "true")):
         assert Warehouse.score(labelled(*words), run, "RR").means() == {"RR": 0.5}
     words = labelled("S", "E")
-    with expect_refusal("label = 'WORD' … relevance='1' … relevance 'S'", InputError):
+    with expect_refusal("label = 'S' … relevance 'S'", InputError):
         Warehouse.score(words, run, "RR")
-    found = Warehouse.score(words, run, "RR", qrels_where="label = 'E'", relevance="1")
-    assert found.means() == {"RR": 0.5}
+    # one of the two documents is relevant, the second one, and both are judged
+    found = Warehouse.score(words, run, "RR Judged@2", relevance="label = 'E'")
+    assert found.means() == {"RR": 0.5, "Judged@2": 1.0}
+    with expect_refusal("no finite number … 'b': 'E' has none", InputError):
+        Warehouse.score(words, run, "RR", relevance="case label when 'S' then 1 end")
+    grades = "case label when 'y' then 2 when 'partly' then 1 else 0 end"
+    found = Warehouse.score(labelled("partly", "y"), run, "DCG", relevance=grades)
+    assert found.means()["DCG"] == pytest.approx(1 + 2 / math.log2(3))
+    with expect_refusal("1 problem … relevance is missing", InputError):
+        Warehouse.score(labelled("", "E"), run, "RR", relevance="label = 'E'")
+
+
+def test_a_query_with_only_irrelevant_words_counts(put):
+    """AP is 1 and 0 of two queries, in every format."""
+    rows = [("1", "a", "Relevant"), ("1", "b", "Irrelevant"), ("2", "c", "Irrelevant")]
+    run = {"1": {"a": 2.0, "b": 1.0}, "2": {"c": 1.0}}
+    table = "(values " + ", ".join(map(str, rows)) + ") as t(query_id, doc_id, relevance)"
+    for qrels in (
+        put("".join(f"{q} 0 {d} {word}\n" for q, d, word in rows), "t.qrels"),
+        duckdb.sql(f"select * from {table}"),
+        {q: {d: word for of, d, word in rows if of == q} for q in "12"},
+    ):
+        found = Warehouse.score(qrels, run, "AP", relevance="relevance = 'Relevant'")
+        assert found.means() == {"AP": 0.5}
+
+
+def test_a_column_of_labels_is_not_passed_over(put):
+    qrels = put("query,doc,esci_label\nq,a,S\nq,b,E\n", "t.csv")
+    with expect_refusal("relevance': 'esci_label'", InputError):
+        Warehouse.score(qrels, {"q": {"b": 1.0}}, "AP")
 
 
 @pytest.mark.parametrize(
