@@ -493,6 +493,29 @@ def test_a_query_with_only_irrelevant_words_counts(put):
         assert found.means() == {"AP": 0.5}
 
 
+def test_python_has_the_warnings_of_the_command():
+    """The ids 010 and 10 are others; 0 of 2 queries has a judged document."""
+    qrels, run = {"1": {"010": 1}, "2": {"020": 1}}, {"1": {"10": 0.5}, "2": {"20": 0.4}}
+    far = duckdb.sql("select '1' as query_id, '010' as doc_id, 0.5 as distance")
+    ranks = duckdb.sql(
+        "from (values ('1', '010', 1, 2), ('1', 'a', 2, 3), ('1', 'b', 3, 1)) "
+        "as t(query_id, doc_id, rank, score)"
+    )
+    for one, told, columns in (
+        (run, "no document of the run is judged", {}),
+        (far, "'distance' is read as scores", {"score": "distance"}),
+        (ranks, "scores contradict the rank column", {}),
+    ):
+        found = Warehouse.score(qrels, one, "AP", run_columns=columns)
+        assert told in found.warnings[0]
+        assert found.warnings[0] in repr(found)
+    several = Warehouse.score(qrels, [run, qrels], "AP")
+    assert [one.split(":")[0] for one in several.warnings] == ["run 1"]
+    with Warehouse.scorer(qrels, "AP") as scorer:
+        assert "no document of the run is judged" in scorer(run).warnings[0]
+    assert Warehouse.score(qrels, qrels, "AP").warnings == ()
+
+
 def test_a_column_of_labels_is_not_passed_over(put):
     qrels = put("query,doc,esci_label\nq,a,S\nq,b,E\n", "t.csv")
     with expect_refusal("relevance': 'esci_label'", InputError):
