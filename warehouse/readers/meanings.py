@@ -23,13 +23,14 @@ _WORDS: Mapping[str, str] = {
     "prob proba logit yhat cosine",
     "relevance": "relevance relevant rel grade label rating star judgment judgement gain click clicked "
     "liked",
-    "distance": "distance dist loss cost error perplexity nll",
+    "distance": "distance dist loss cost error perplexity nll l2 euclidean hamming manhattan",
     "rank": "rank ranking position pos place",
 }
 # A number with such a word in its name is something else, whatever the other words are.
 _OTHER_WORDS = (
     "id time timestamp date day month year hour created updated category cat genre class group type "
-    "index key count num number price split fold age version length size page chunk offset start end"
+    "index key count num number price split fold age version length size page chunk offset start end "
+    "max min total mean"
 )
 _OTHER = frozenset(_OTHER_WORDS.split())
 _TRUTHS = frozenset(("true", "false", "yes", "no", "y", "n"))
@@ -45,6 +46,8 @@ def meanings(name: str) -> set[str]:
 
     >>> meanings("my stars"), meanings("bookTitle"), meanings("category_id"), meanings("score_time")
     ({'relevance'}, {'doc_id'}, set(), set())
+    >>> meanings("cosine_distance"), meanings("l2"), meanings("max_score")
+    ({'distance'}, {'distance'}, set())
     """
     parts = {part.lower() for part in _PART.findall(name)}
     words = (
@@ -53,6 +56,8 @@ def meanings(name: str) -> set[str]:
     if words & {"not", "non", "negative"}:
         return set()
     found = {ours for ours, known in _WORDS.items() if not words.isdisjoint(known.split())}
+    if "distance" in found:  # as cosine_distance
+        found.discard("score")
     return found & {*_IDS} if words & _OTHER else found
 
 
