@@ -286,7 +286,7 @@ def test_several_systems_in_one_file(put):
 
 @pytest.mark.sample(6, 2)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "records"])
-@pytest.mark.parametrize("column", ["system", "Model_Name"])
+@pytest.mark.parametrize("column", ["system", "Model_Name", "config", "fold"])
 def test_several_systems_in_one_table(put, suffix, column):
     """c is the second of A, and e of B. Of names that are as many as documents nothing is said."""
     rows = [("q", "b", 2, "A"), ("q", "d", 9, "B"), ("q", "c", 1, "A"), ("q", "e", 8, "B")]
@@ -313,6 +313,8 @@ def test_several_systems_in_one_table(put, suffix, column):
     for how in ({}, {"run_repeated": "first"}):
         with pytest.raises(InputError, match=f"{column} = 'A'\"$"):
             Warehouse.score(truth, twice, "RR", **how)
+    constant = source([(*row[:3], "A") for row in rows])  # d, e, b, c
+    assert Warehouse.score(truth, constant, "RR").means() == {"RR": 0.5}
     titles = source([(query, doc, score, f"of {doc}") for query, doc, score, _ in rows])
     assert Warehouse.score(truth, titles, "RR").means() == {"RR": 0.5}
     judged = source(
@@ -415,8 +417,8 @@ def test_fields_of_records_are_columns_by_their_path(put, suffix):
     assert run() == {"RR": 1.0}
     found = [{"_id": doc, "_score": value} for doc, value in values.items()]
     response = {"query_id": "q", "hits": {"total": {"value": 2}, "max_score": 0.9, "hits": found}}
-    ours = {"doc_id": "_id", "score": "_score"}
-    assert refused([response], "score … '_score'", **ours)() == {"RR": 1.0}
+    run = refused([response], "missing column doc_id; … 'doc_id': 'NAME'", doc_id="_id")
+    assert run() == {"RR": 1.0}  # max_score is none of the documents' own
 
 
 def test_truth_values_of_a_list_that_nothing_reads():
@@ -638,7 +640,8 @@ def test_names_of_parameters_as_they_are_written():
 MEANT = {
     "my stars": "grade", "user_rating": "grade", "relevance label": "grade",
     "cosine similarity": "score", "predicted": "score", "$(score)": "score",
-    "distance": "low", "valLoss": "low", "position": "rank", "rank in list": "rank",
+    "distance": "low", "valLoss": "low", "dist_score": "low", "l2": "low", "max_score": "",
+    "position": "rank", "rank in list": "rank",
     "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
     "num_stars": "", "not relevant": "", "a;b 'c'": "", "year": "", "rank_score": "",
 }  # fmt: skip
