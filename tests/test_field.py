@@ -9,6 +9,7 @@ import re
 import shlex
 import unicodedata
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -285,7 +286,7 @@ def test_several_systems_in_one_file(put):
 
 @pytest.mark.sample(6, 2)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "records"])
-@pytest.mark.parametrize("column", ["system", "Model_Name"])
+@pytest.mark.parametrize("column", ["system", "Model_Name", "config", "fold"])
 def test_several_systems_in_one_table(put, suffix, column):
     """c is the second of A, and e of B. Of names that are as many as documents nothing is said."""
     rows = [("q", "b", 2, "A"), ("q", "d", 9, "B"), ("q", "c", 1, "A"), ("q", "e", 8, "B")]
@@ -312,6 +313,8 @@ def test_several_systems_in_one_table(put, suffix, column):
     for how in ({}, {"run_repeated": "first"}):
         with pytest.raises(InputError, match=f"{column} = 'A'\"$"):
             Warehouse.score(truth, twice, "RR", **how)
+    constant = source([(*row[:3], "A") for row in rows])  # d, e, b, c
+    assert Warehouse.score(truth, constant, "RR").means() == {"RR": 0.5}
     titles = source([(query, doc, score, f"of {doc}") for query, doc, score, _ in rows])
     assert Warehouse.score(truth, titles, "RR").means() == {"RR": 0.5}
     judged = source(
@@ -414,8 +417,8 @@ def test_fields_of_records_are_columns_by_their_path(put, suffix):
     assert run() == {"RR": 1.0}
     found = [{"_id": doc, "_score": value} for doc, value in values.items()]
     response = {"query_id": "q", "hits": {"total": {"value": 2}, "max_score": 0.9, "hits": found}}
-    ours = {"doc_id": "_id", "score": "_score"}
-    assert refused([response], "score … '_score'", **ours)() == {"RR": 1.0}
+    run = refused([response], "missing column doc_id; … 'doc_id': 'NAME'", doc_id="_id")
+    assert run() == {"RR": 1.0}  # max_score is none of the documents' own
 
 
 def test_truth_values_of_a_list_that_nothing_reads():
@@ -451,7 +454,7 @@ def test_columns_of_which_the_lowest_is_best(put, name):
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_labels_that_are_words(put, suffix):
-    """b is relevant, and the second of a and b. Words other than yes and no are a condition."""
+    """b is relevant, and the second of a and b. An expression reads words other than yes and no."""
 
     def labelled(of_a, of_b):
         pairs = {"a": of_a, "b": of_b}.items()
@@ -464,10 +467,61 @@ def test_labels_that_are_words(put, suffix):
     for words in (("N", "Y"), ("no", "Yes"), ("FALSE", "true")):
         assert Warehouse.score(labelled(*words), run, "RR").means() == {"RR": 0.5}
     words = labelled("S", "E")
-    with expect_refusal("label = 'WORD' … relevance='1' … relevance 'S'", InputError):
+    with expect_refusal("label = 'S' … relevance 'S'", InputError):
         Warehouse.score(words, run, "RR")
-    found = Warehouse.score(words, run, "RR", qrels_where="label = 'E'", relevance="1")
-    assert found.means() == {"RR": 0.5}
+    # one of the two documents is relevant, the second one, and both are judged
+    found = Warehouse.score(words, run, "RR Judged@2", relevance="label = 'E'")
+    assert found.means() == {"RR": 0.5, "Judged@2": 1.0}
+    with expect_refusal("no finite number … 'b': 'E' has none", InputError):
+        Warehouse.score(words, run, "RR", relevance="case label when 'S' then 1 end")
+    grades = "case label when 'y' then 2 when 'partly' then 1 else 0 end"
+    found = Warehouse.score(labelled("partly", "y"), run, "DCG", relevance=grades)
+    assert found.means()["DCG"] == pytest.approx(1 + 2 / math.log2(3))
+    with expect_refusal("1 problem … relevance is missing", InputError):
+        Warehouse.score(labelled("", "E"), run, "RR", relevance="label = 'E'")
+
+
+def test_a_query_with_only_irrelevant_words_counts(put):
+    """AP is 1 and 0 of two queries, in every format."""
+    rows = [("1", "a", "Relevant"), ("1", "b", "Irrelevant"), ("2", "c", "Irrelevant")]
+    run = {"1": {"a": 2.0, "b": 1.0}, "2": {"c": 1.0}}
+    table = "(values " + ", ".join(map(str, rows)) + ") as t(query_id, doc_id, relevance)"
+    for qrels in (
+        put("".join(f"{q} 0 {d} {word}\n" for q, d, word in rows), "t.qrels"),
+        duckdb.sql(f"select * from {table}"),
+        {q: {d: word for of, d, word in rows if of == q} for q in "12"},
+    ):
+        found = Warehouse.score(qrels, run, "AP", relevance="relevance = 'Relevant'")
+        assert found.means() == {"AP": 0.5}
+
+
+def test_python_has_the_warnings_of_the_command():
+    """The ids 010 and 10 are others; 0 of 2 queries has a judged document."""
+    qrels, run = {"1": {"010": 1}, "2": {"020": 1}}, {"1": {"10": 0.5}, "2": {"20": 0.4}}
+    far = duckdb.sql("select '1' as query_id, '010' as doc_id, 0.5 as distance")
+    ranks = duckdb.sql(
+        "from (values ('1', '010', 1, 2), ('1', 'a', 2, 3), ('1', 'b', 3, 1)) "
+        "as t(query_id, doc_id, rank, score)"
+    )
+    for one, told, columns in (
+        (run, "no document of the run is judged", {}),
+        (far, "'distance' is read as scores", {"score": "distance"}),
+        (ranks, "scores contradict the rank column", {}),
+    ):
+        found = Warehouse.score(qrels, one, "AP", run_columns=columns)
+        assert told in found.warnings[0]
+        assert found.warnings[0] in repr(found)
+    several = Warehouse.score(qrels, [run, qrels], "AP")
+    assert [one.split(":")[0] for one in several.warnings] == ["run 1"]
+    with Warehouse.scorer(qrels, "AP") as scorer:
+        assert "no document of the run is judged" in scorer(run).warnings[0]
+    assert Warehouse.score(qrels, qrels, "AP").warnings == ()
+
+
+def test_a_column_of_labels_is_not_passed_over(put):
+    qrels = put("query,doc,esci_label\nq,a,S\nq,b,E\n", "t.csv")
+    with expect_refusal("relevance': 'esci_label'", InputError):
+        Warehouse.score(qrels, {"q": {"b": 1.0}}, "AP")
 
 
 @pytest.mark.parametrize(
@@ -586,7 +640,8 @@ def test_names_of_parameters_as_they_are_written():
 MEANT = {
     "my stars": "grade", "user_rating": "grade", "relevance label": "grade",
     "cosine similarity": "score", "predicted": "score", "$(score)": "score",
-    "distance": "low", "valLoss": "low", "position": "rank", "rank in list": "rank",
+    "distance": "low", "valLoss": "low", "dist_score": "low", "l2": "low", "max_score": "",
+    "position": "rank", "rank in list": "rank",
     "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
     "num_stars": "", "not relevant": "", "a;b 'c'": "", "year": "", "rank_score": "",
 }  # fmt: skip

@@ -122,7 +122,8 @@ def test_the_artifacts_of_finished_runs(store: str) -> None:
     code, _, err = command("ingest", "mlflow", store, *options, "--replace")
     assert (code, len(rows(Warehouse("w.duckdb")))) == (0, 3)
     assert err.startswith("tiny: run bm25 was forgotten (trained on test): mlflow: ranking/")
-    assert "is not loaded again; to load it: warehouse ingest run FILE --name bm25 -d tiny\n" in err
+    load = "warehouse ingest run FILE --name bm25 -d tiny --db w.duckdb"
+    assert f"is not loaded again; to load it: {load}\n" in err
     # the only one that matches has the run's own name, unless it is there already
     only = ("--artifacts", "runs/test.*")
     code, _, err = command("ingest", "mlflow", store, *options, *only)

@@ -32,6 +32,8 @@ NO_MEMORY = (
 _FEW = 6
 # Whether the reader of errors has typed a command; otherwise Python.
 _IN_SHELL = ContextVar("in_shell", default=False)
+# The database that the reader of errors has named with --db.
+_DATABASE = ContextVar[str | None]("database", default=None)
 # Which of the sources of `score` is read, qrels, run or training; empty elsewhere.
 _SIDE = ContextVar("side", default="")
 # Options of which each of the two sources has its own.
@@ -188,6 +190,9 @@ def command(
 
     >>> command("evaluate", "my films", metrics=["P(rel=2)@5"], protocol="trec_eval_9")
     "warehouse evaluate -d 'my films' -m 'P(rel=2)@5' --protocol trec_eval_9"
+    >>> with of_database("my.duckdb"):
+    ...     command("evaluate", "films")
+    'warehouse evaluate -d films --db my.duckdb'
     """
     options = ["-d", dataset]
     for metric in metrics:
@@ -195,6 +200,8 @@ def command(
     options += [] if slice is None else ["--slice", slice]
     options += [] if qrels is None else ["--qrels", str(qrels)]
     options += [] if protocol == "default" else ["--protocol", protocol]
+    database = _DATABASE.get()
+    options += [] if database is None else ["--db", database]
     return f"warehouse {words} {shlex.join(options)}"
 
 
@@ -206,6 +213,16 @@ def in_shell(is_in_shell: bool = True) -> Iterator[None]:
         yield
     finally:
         _IN_SHELL.reset(token)
+
+
+@contextmanager
+def of_database(path: str) -> Iterator[None]:
+    """Let commands that errors and notes name have the database that was given with --db."""
+    token = _DATABASE.set(path)
+    try:
+        yield
+    finally:
+        _DATABASE.reset(token)
 
 
 def is_in_shell() -> bool:

@@ -12,15 +12,25 @@ import typer
 
 from warehouse.cli import completion
 from warehouse.config import times
-from warehouse.errors import UsageError, is_utf8
+from warehouse.errors import UsageError, is_utf8, of_database
 
 if TYPE_CHECKING:
     from warehouse.readers.kinds import Contents
+
+
+def _keep_database(ctx: typer.Context, db: Path | None) -> Path | None:
+    """Keep --db in the advice of commands that load; pages of others are read elsewhere."""
+    is_typed = str(ctx.get_parameter_source("db")).endswith("COMMANDLINE")
+    if is_typed and ctx.parent is not None and ctx.parent.info_name == "ingest":
+        ctx.with_resource(of_database(str(db)))
+    return db
+
 
 Database = Annotated[
     Path | None,
     typer.Option(
         "--db",
+        callback=_keep_database,
         envvar="WAREHOUSE_DB",
         show_default="as warehouse.toml says, else warehouse.duckdb",
         help="The database file.",

@@ -12,7 +12,7 @@ from warehouse import readers
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import files, scoring, unanswerable
-from warehouse.evaluate.scoring import Asked, Scores
+from warehouse.evaluate.scoring import Asked, Scores, all_warnings
 from warehouse.metrics import notation, protocols
 from warehouse.readers import batches
 from warehouse.sql_text.templates import render
@@ -75,6 +75,9 @@ class Scorer:
         return Scores(
             values, tuple(asked.requested), truth.qrels, scored.num_judged, scored.runs,
             lines=tuple(asked.lines), notes=notes,
+            warnings=all_warnings(
+                truth.qrels, [("", scored.runs[0])], scored.num_judged, asked.rules
+            ),
         )  # fmt: skip
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -12,8 +12,16 @@ import duckdb
 
 from warehouse import readers
 from warehouse.config.project import request
-from warehouse.errors import UsageError, WarehouseError, check_at_least, check_several
+from warehouse.errors import (
+    UsageError,
+    WarehouseError,
+    check_at_least,
+    check_several,
+    counted,
+    listing,
+)
 from warehouse.evaluate import files, unanswerable
+from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.tie_ranges import TieRange, any_tie, of_scope
 from warehouse.evaluate.zscores import standardise
@@ -44,6 +52,7 @@ class Scores:
     and its relstrings, whose texts are in `strings` by label and query. `refused` has the errors of the
     runs that an engine refused, by name; they have no values. `notes` say which queries have nothing
     relevant, and `ranges`, if they were asked for, what the order of equal scores does to a value.
+    `warnings` are about the qrels and the runs, such as a run without a judged document.
     """
 
     relation: duckdb.DuckDBPyRelation
@@ -57,6 +66,7 @@ class Scores:
     totals: duckdb.DuckDBPyRelation | None = None
     refused: Mapping[str, WarehouseError] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = ()
     ranges: tuple[TieRange, ...] = field(default=(), repr=False)
 
     def means(self) -> dict[str, float | None]:
@@ -276,6 +286,9 @@ def score(
             con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, found.num_judged,
             tuple(found.runs[name] for name in names), names, tuple(lines),
             totals=con.table(f"temp.main.{TOTALS}"), refused=found.refused,
+            warnings=all_warnings(
+                truth.qrels, ((name, found.runs[name]) for name in names), found.num_judged, rules
+            ),
         )  # fmt: skip
     read: list[files.ScoredRun] = []
     ranges: list[TieRange] = []
@@ -301,7 +314,45 @@ def score(
         con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, num_judged, tuple(read),
         names, tuple(lines), strings, con.table(f"temp.main.{TOTALS}") if names else None,
         notes=tuple(notes), ranges=tuple(ranges),
+        warnings=all_warnings(truth.qrels, zip(names or ("",), read, strict=True), num_judged, rules),
     )  # fmt: skip
+
+
+def all_warnings(
+    qrels: readers.Staged,
+    runs: Iterable[tuple[str, files.ScoredRun]],
+    num_judged: int,
+    rules: Protocol,
+) -> tuple[str, ...]:
+    """Return the warnings about the qrels, then those about the runs, each once with their names.
+
+    A single run has the name "".
+    """
+    named: dict[str, list[str]] = {}
+    for name, read in runs:
+        for warning in _run_warnings(read, num_judged, rules.queries):
+            named.setdefault(warning, []).append(name)
+    found = (f"{listing(of, 4)}: {one}" if of != [""] else one for one, of in named.items())
+    return (*qrels.warnings, *found)
+
+
+def _run_warnings(read: files.ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
+    """Yield the warnings about a run; `counting` is which queries the protocol counts."""
+    yield from read.staged.warnings
+    if read.staged.rows and not read.num_hits:
+        yield NO_HITS
+    if read.num_answered < num_judged:
+        treated = "counts as 0" if counting == "judged" else "is left out"
+        yield (
+            f"the run has no line for {num_judged - read.num_answered:,} of "
+            f"{num_judged:,} judged queries; each {treated}"
+        )
+    if read.num_unjudged_queries:
+        one = read.num_unjudged_queries == 1
+        are, they, count = ("is", "it", "counts") if one else ("are", "they", "count")
+        treated = f"{count}, with no relevant document" if counting == "run" else f"{are} left out"
+        queries = counted(read.num_unjudged_queries, "query")
+        yield f"{queries} of the run {are} not judged; {they} {treated}"
 
 
 def keep_values(

@@ -93,7 +93,7 @@ def stage(
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
     """
     wanted = canonical_kind(kind)
-    all_alike = False
+    all_alike = reads_words = False
     # a name in the expression is no name of a column that is given for this source
     shared = shared or not columns
     if relevance is not None:
@@ -102,12 +102,13 @@ def stage(
 
         columns = with_relevance(con, relevance, columns)
         all_alike = is_constant(con, relevance)
+        reads_words = not all_alike and "'" in relevance
     mapping = column_mapping(wanted, columns)
     source = registry.meant(source, wanted)
     given = None if format is None else registry.find(format, wanted)
     if given is not None:
         wanted = given.kind_of(wanted)
-    rules = row_rules.RowRules(where, repeated, all_alike)
+    rules = row_rules.RowRules(where, repeated, all_alike, reads_words)
     clear(con)
     try:
         with staging.file_order(con):

@@ -205,6 +205,8 @@ def check_staged(
         complete(con)
         place = rules.apply(con, kind, source, place, how.get("word", "score"))
         how |= {"unread": UNREAD, "unique": False}
+    if kind != "run" and row_rules.reads_words():
+        run(con, "ingest/words_kept")
     found, total = problems(con, kind, place=place, **how)
     total += bad.total if bad else 0
     if not total:
@@ -223,11 +225,14 @@ def check_staged(
     if kind == "run" and any(problem.reason.endswith("finite number") for problem in found):
         name = _written((columns or {}).get("value", "score"))
         message += f"; {option('where', f'isfinite({name})')} leaves such rows out"
-    words_of = [problem for problem in found if problem.reason.endswith("' is not a number")]
-    if kind in ("qrels", "training") and words_of and "value" in (columns or {}):
-        name = _written((columns or {})["value"])
-        chosen = f"{option('where', f'{name} = ' + repr('WORD'))} {option('relevance', '1')}"
-        message += f"; {chosen} reads the rows with a word as relevant"
+    word = None if kind in ("run", "preferences") else run(con, "checks/first_word")
+    if word:
+        # the help of commands names the formats, and does without the engine
+        from warehouse.sql_text.quoting import literal
+
+        name = _written((columns or {}).get("value", "relevance"))
+        chosen = option("relevance", f"{name} = {literal(word[0][0])}")
+        message += f"; {chosen} gives the rows with this word the relevance 1, and others 0"
     places = [*(words or in_words)(found), *(bad.problems if bad else ())]
     raise refuse(source, places, total, opening=message)
 

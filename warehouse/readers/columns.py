@@ -43,8 +43,9 @@ _NAMES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
 # name first.
 _TAGS: Mapping[Kind, str] = {
     "run": "system systemid systemname run runid runname runtag tag model modelid modelname method "
-    "methodname retriever ranker algorithm algo approach experiment engine name",
-    "qrels": "split splits subset partition",
+    "methodname retriever ranker algorithm algo approach experiment engine config configuration variant "
+    "seed trial fold name",
+    "qrels": "split splits subset partition fold",
 }
 # What stands between the ids in a cell of several.
 _PARTS = re.compile(r"[ |;,]|\[.*\]\Z")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from warehouse.config import limits
 from warehouse.errors import EmptyError, InputError
-from warehouse.readers import checks, reshaped, staging
+from warehouse.readers import checks, reshaped, row_rules, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
@@ -96,7 +96,13 @@ class JsonLines(FileFormat):
         }
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
-            con, source, "ingest/json_lines", single_blanks=False, kind=kind, pointers=pointers
+            con,
+            source,
+            "ingest/json_lines",
+            single_blanks=False,
+            kind=kind,
+            pointers=pointers,
+            keep_words=kind != "run" and row_rules.reads_words(),
         )
         checks.check_staged(
             con, kind, source.source, place="line", word=ranking, bad=bad, columns=found

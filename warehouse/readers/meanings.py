@@ -23,19 +23,21 @@ _WORDS: Mapping[str, str] = {
     "prob proba logit yhat cosine",
     "relevance": "relevance relevant rel grade label rating star judgment judgement gain click clicked "
     "liked",
-    "distance": "distance dist loss cost error perplexity nll",
+    "distance": "distance dist loss cost error perplexity nll l2 euclidean hamming manhattan",
     "rank": "rank ranking position pos place",
 }
 # A number with such a word in its name is something else, whatever the other words are.
 _OTHER_WORDS = (
     "id time timestamp date day month year hour created updated category cat genre class group type "
-    "index key count num number price split fold age version length size page chunk offset start end"
+    "index key count num number price split fold age version length size page chunk offset start end "
+    "max min total mean"
 )
 _OTHER = frozenset(_OTHER_WORDS.split())
 _TRUTHS = frozenset(("true", "false", "yes", "no", "y", "n"))
 _IDS = ("query_id", "doc_id")
 # What may stand for a column of ours that is missing; a run without a score has ranks.
 _FOR: Mapping[str, tuple[str, ...]] = {"rank": ("score", "distance", "rank")}
+_LABEL = re.compile(r"[A-Za-z][\w -]{0,40}")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -44,6 +46,8 @@ def meanings(name: str) -> set[str]:
 
     >>> meanings("my stars"), meanings("bookTitle"), meanings("category_id"), meanings("score_time")
     ({'relevance'}, {'doc_id'}, set(), set())
+    >>> meanings("cosine_distance"), meanings("l2"), meanings("max_score")
+    ({'distance'}, {'distance'}, set())
     """
     parts = {part.lower() for part in _PART.findall(name)}
     words = (
@@ -52,6 +56,8 @@ def meanings(name: str) -> set[str]:
     if words & {"not", "non", "negative"}:
         return set()
     found = {ours for ours, known in _WORDS.items() if not words.isdisjoint(known.split())}
+    if "distance" in found:  # as cosine_distance
+        found.discard("score")
     return found & {*_IDS} if words & _OTHER else found
 
 
@@ -78,7 +84,8 @@ def advice(
             (meant, name)
             for name in free
             for meant in _FOR.get(ours, (ours,))
-            if meanings(name) == {meant} and _fits(meant, sample(name))
+            if meanings(name) == {meant}
+            and (_fits(meant, sample(name)) or (meant == "relevance" and _are_labels(sample(name))))
         ]
         if len(fitting) == 1:
             meant, name = fitting[0]
@@ -94,7 +101,10 @@ def advice(
     example = column_options([*named, *((ours, "NAME") for ours in unknown)])
     text = f"say which column is the {' and the '.join(unknown)}: {example}"
     if unknown == ["relevance"] and kind == "qrels" and not named and {*_IDS} <= {*found}:
-        is_other = all(not is_value("relevance", name, sample(name)) for name in free)
+        is_other = not any(
+            "relevance" in meanings(name) or is_value("relevance", name, sample(name))
+            for name in free
+        )
         if is_other:
             return f"if each row is a relevant document, say so: {option('relevance', '1')}"
     if len(free) >= len(named) + len(unknown):
@@ -118,6 +128,12 @@ def is_value(meant: str, name: str, values: Iterable[object]) -> bool:
     words = {part.lower() for part in _PART.findall(name)}
     words |= {word.removesuffix("s") for word in words}
     return words.isdisjoint(_OTHER) and _fits(meant, values)
+
+
+def _are_labels(values: Iterable[object]) -> bool:
+    """Whether values are words, of which an expression can make a relevance."""
+    given = [value for value in values if value is not None and value != ""]
+    return bool(given) and all(isinstance(one, str) and _LABEL.fullmatch(one) for one in given)
 
 
 def _fits(meant: str, values: Iterable[object]) -> bool:

@@ -14,6 +14,7 @@ from warehouse.sql_text import expressions, templates
 from warehouse.store.engine_errors import in_words
 
 _OURS = ("query_id", "doc_id", "relevance", "iteration")
+_WORDS = "select count(word) from staged"
 _ONE = "write one expression over the columns of a judgment, as in relevance >= 4"
 
 
@@ -59,7 +60,7 @@ def map_relevance(
 ) -> None:
     """Replace the relevance in the table `staged` by the value of an SQL expression of each row.
 
-    The expression reads the relevance, a number, by our name or by that in the source, which
+    The expression reads the relevance, a number or a word, by our name or by that in the source, which
     `columns` has; a result that is true counts as 1, and false as 0. Raises UsageError for an
     expression that does not fit, and InputError if a result is no finite number; `staged` is then
     unusable.
@@ -81,7 +82,8 @@ def map_relevance(
         refuse_unknown(given, source, read, [name for name in _OURS if name in types_of(con)])
     name = columns.get("relevance", "relevance")
     words = {"expression": expression, "alias": None if name == "relevance" else name}
-    named = templates.render("ingest/relevance_named", **words)
+    has_words = "word" in types_of(con) and con.execute(_WORDS).fetchall() != [(0,)]
+    named = templates.render("ingest/relevance_named", words=has_words, **words)
     expressions.bind(
         con, given, expression, _ONE, table=f"(\n{named}\n) as judged", column="judged.relevance"
     )
@@ -99,9 +101,13 @@ def map_relevance(
             f"{source}: {given}: gives no finite number for {counted(total, 'judgment')}; change the "
             "expression so that each has one, or take these rows out",
             problems=[
-                (None, f"query {query!r}, document {doc!r}: {grade:g} has none")
+                (None, f"query {query!r}, document {doc!r}: {_shown(grade)} has none")
                 for query, doc, grade, _ in wrong
             ],
             total=total,
         )
     con.execute("alter table staged drop column given_relevance")
+
+
+def _shown(grade: float | str | None) -> str:
+    return f"{grade:g}" if isinstance(grade, float) else repr(grade)

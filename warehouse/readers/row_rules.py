@@ -39,11 +39,13 @@ class RowRules:
     """A condition over our columns, and what becomes of rows that repeat; `told` are sentences.
 
     Where all rows are `all_alike`, one relevance is given for them, and a table needs no column of it.
+    An expression that gives the relevance `reads_words` if it has a text.
     """
 
     where: str | None = None
     repeated: str | None = None
     all_alike: bool = False
+    reads_words: bool = False
     told: list[str] = field(default_factory=list)
 
     def apply(self, con: Connection, kind: Kind, source: str, place: str, word: str) -> str:
@@ -114,6 +116,12 @@ def all_alike() -> bool:
     """Whether one relevance is given for all rows of the source that is read."""
     rules = _RULES.get()
     return rules is not None and rules.all_alike
+
+
+def reads_words() -> bool:
+    """Whether the expression that gives the relevance may compare it with words."""
+    rules = _RULES.get()
+    return rules is not None and rules.reads_words
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, first_line
-from warehouse.readers import checks, staging
+from warehouse.readers import checks, row_rules, staging
 from warehouse.readers.columns import choose, several_ids
 from warehouse.readers.formats import Reading
 from warehouse.readers.kinds import KEYS, ColumnNames, Kind, Ranking
@@ -84,6 +84,7 @@ def fill(
     staging.run(
         con, "ingest/from_relation",
         kind=kind, relation=relation, columns=columns, together=together,
+        keep_words=kind != "run" and row_rules.reads_words(),
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from warehouse.cli.progress import Progress, sizes
 from warehouse.errors import counted, listing
 
 if TYPE_CHECKING:
-    from warehouse.evaluate.files import ScoredRun
     from warehouse.evaluate.scoring import Scores
 
 SECTION, PLACE = "Evaluate", 2
@@ -226,10 +225,7 @@ def score(
         )
     if exclude is not None:
         output.say(_left_out(scores, exclude))
-    counting = "judged" if complete else protocols.get(protocol).queries
-    for warning in scores.qrels.warnings:
-        output.warn(warning)
-    for warning in _warnings(scores, counting):
+    for warning in scores.warnings:
         output.warn(warning)
     for note in (*scores.notes, *_of_ties(scores, places)):
         output.say(note)
@@ -280,17 +276,6 @@ def _is_run(word: str) -> bool:
     return False
 
 
-def _warnings(scores: Scores, counting: str) -> Iterator[str]:
-    """Yield the warnings about the runs; if there are several, with the number of runs concerned."""
-    runs: dict[str, list[str]] = {}
-    names = scores.names or ("",)
-    for name, read in zip(names, scores.read, strict=True):
-        for warning in _run_warnings(read, scores.num_judged, counting):
-            runs.setdefault(warning, []).append(name)
-    for warning, those in runs.items():
-        yield f"{listing(those, 4)}: {warning}" if scores.names else warning
-
-
 def _left_out(scores: Scores, exclude: str) -> str:
     """Say how many documents are left out of the rankings."""
     number = sum(read.num_excluded for read in scores.read)
@@ -318,26 +303,6 @@ def _of_ties(scores: Scores, places: int) -> Iterator[str]:
 
 def _is_same_file(out: Path, given: str) -> bool:
     return out.exists() and Path(given).exists() and out.samefile(given)
-
-
-def _run_warnings(read: ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
-    from warehouse.evaluate.hits import NO_HITS
-
-    yield from read.staged.warnings
-    if read.staged.rows and not read.num_hits:
-        yield NO_HITS
-    if read.num_answered < num_judged:
-        treated = "counts as 0" if counting == "judged" else "is left out"
-        yield (
-            f"the run has no line for {num_judged - read.num_answered:,} of "
-            f"{num_judged:,} judged queries; each {treated}"
-        )
-    if read.num_unjudged_queries:
-        one = read.num_unjudged_queries == 1
-        are, they, count = ("is", "it", "counts") if one else ("are", "they", "count")
-        treated = f"{count}, with no relevant document" if counting == "run" else f"{are} left out"
-        queries = counted(read.num_unjudged_queries, "query")
-        yield f"{queries} of the run {are} not judged; {they} {treated}"
 
 
 def _read_rel_info(
