@@ -465,6 +465,8 @@ def test_a_token_in_a_file(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert run("serve", "--token-file", str(file)).code == 0
     assert run("serve", "--token-file", str(file), "--token", TOKEN).code == 2
     assert run("serve", "--token-file", str(tmp_path / "no")).code == 2
+    (tmp_path / "empty").write_text("\n")
+    assert run("serve", "--token-file", str(tmp_path / "empty")).code == 2
     monkeypatch.setenv("WAREHOUSE_TOKEN_FILE", str(file))
     assert run("serve").code == 0
     assert given == [TOKEN, TOKEN]

@@ -82,6 +82,8 @@ def serve(
         if token is not None:
             raise UsageError("--token-file: goes without --token and WAREHOUSE_TOKEN")
         token = project.read_text(token_file).strip()
+        if not token:  # nobody would be asked for it
+            raise UsageError(f"{token_file}: holds no token")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     try:
         wh.serve(
