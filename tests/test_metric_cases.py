@@ -51,8 +51,8 @@ def value(text: str) -> Number:
 
 def _value(node: ast.expr) -> Number:
     match node:
-        case ast.Constant(value=int(number) | float(number)):
-            return Fraction(str(number))
+        case ast.Constant(value=int(number)):
+            return Fraction(number)
         case ast.BinOp(left=left, op=op, right=right):
             a, b = _value(left), _value(right)
             match op:

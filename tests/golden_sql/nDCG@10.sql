@@ -3,6 +3,9 @@
 -- Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002;
 -- trec_eval ndcg, ndcg_cut; scikit-learn ndcg_score (ties=average)
 
+-- reads run (run, query_id, doc_id, score)
+-- and qrels (query_id, doc_id, relevance)
+
 create or replace temp macro goodness(score, lower_is_better) as
     case when lower_is_better then -score else score end;
 
@@ -43,6 +46,18 @@ scope_judgment as (
     select query_id, doc_id, max(relevance) as relevance
     from scope_iteration
     group by query_id, doc_id
+    having
+        case
+            when
+                query_id is not null and doc_id is not null
+                and count(*) = 1
+                and count(*) = count(case when abs(relevance) < 'inf'::double then 1 end)
+                then true
+            else error(
+                'query ' || coalesce(query_id, 'null') || ', document ' || coalesce(doc_id, 'null')
+                    || ': judged twice, or with a relevance that is no finite number'
+            )
+        end
 ),
 ideal_gains as (
     select
@@ -145,8 +160,12 @@ stored_list as (
     group by run_id, query_id
     having
         case
-            when count(*) = count(distinct doc_id) and not bool_or(score is null or score = 'nan'::double) then true
-            else error('run ' || run_id || ', query ' || query_id || ': a document twice, or a score that is no number')
+            when count(*) = count(distinct doc_id) and count(*) = count(case when abs(score) < 'inf'::double then 1 end)
+                then true
+            else error(
+                'run ' || run_id || ', query ' || coalesce(query_id, 'null')
+                    || ': a document twice, or a score that is no finite number'
+            )
         end
 ),
 scope_ranking as (
@@ -156,12 +175,15 @@ scope_ranking as (
 scope_run as (
     select run as run_id, run
     from scope_prediction
-    left join (select distinct query_id from scope_judgment) as judged using (query_id)
+    left join (select distinct query_id, doc_id from scope_judgment) as judged using (query_id, doc_id)
     group by run
     having
         case
-            when count(judged.query_id) > 0 then true
-            else error('run ' || run || ': no query of it is judged; are the ids written alike?')
+            when run is null then error('a run without a name' || coalesce(run, ''))
+            when 1 / 2 = 0 or lower(current_setting('default_order')) like 'desc%'
+                then error('first: set integer_division = false; set default_order = ''asc''; for ' || run)
+            when count(judged.doc_id) > 0 then true
+            else error('run ' || run || ': no document of it is judged; are the ids written alike?')
         end
 ),
 rankings as (
