@@ -142,6 +142,10 @@ def _epilog(lines: Sequence[str]) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def _is_path(word: str) -> bool:
+    return os.sep in word or (len(word) < 256 and Path(word).is_dir())
+
+
 def completed(words: Sequence[str]) -> list[str]:
     """Return the words of a call, with those that may be left out.
 
@@ -162,8 +166,7 @@ def completed(words: Sequence[str]) -> list[str]:
     if is_catalogue and not get_close_matches(others[0], ["show"]):
         return [name, "show", *others]
     below = {path.split()[-1] for path in module(name).EXAMPLES}
-    is_path = os.sep in others[0] or Path(others[0]).is_dir()
-    if name == "ingest" and others[0] not in below and is_path:
+    if name == "ingest" and others[0] not in below and _is_path(others[0]):
         return [name, "folder", *others]
     return [name, *others]
 
