@@ -68,7 +68,7 @@ def interrupt_often(work: Callable[[], Any], check: Callable[[], None], times: i
         except KeyboardInterrupt:
             met += 1
         check()
-    assert met > 0
+    assert met > times / 3
 
 
 @pytest.mark.slow

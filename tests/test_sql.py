@@ -204,3 +204,12 @@ def test_macros_of_all_established_metrics() -> None:
 def test_the_pack_stands_alone(run: Callable[..., Answer]) -> None:
     assert "create or replace macro" in run("sql", "--pack").out
     assert run("sql", "AP", "--pack").code == run("sql").code == 2
+
+
+def test_a_name_of_a_table_is_no_sql(con: duckdb.DuckDBPyConnection) -> None:
+    """It is data in the statement and in the comments above it."""
+    con.execute('create table mine."a\ndrop table mine.qrels; --" as from mine.run')
+    sql = Warehouse.sql("RR", run='mine."a\ndrop table mine.qrels; --"', qrels="mine.qrels")
+    assert con.execute(sql).fetchall() == [("RR", "one", 0.75)]
+    assert con.execute("select count(*) from mine.qrels").fetchall() == [(4,)]
+    assert "have not run it" in Warehouse.sql("RR", dialect="snowflake")

@@ -52,7 +52,7 @@ METRICS = list(
         ]
     )
 )
-KEPT = ("AP", "nDCG@10", "bpref")
+KEPT = ("nDCG@10",)
 METRIC_FILES = templates.names_in("metrics")
 RELATIONS = templates.names_in("relations")
 PROTOCOL_VARIABLES = relations.PROTOCOL_VARIABLES

@@ -2581,9 +2581,9 @@ class Warehouse:
         of that dataset in a warehouse or a replica. It returns metric, run, value, and with `by_query`
         query_id. In a `dialect`, it is one statement without macros.
         """
-        from warehouse.evaluate.compose import statement
+        from warehouse.evaluate.compose import compose
 
-        return statement(
+        return compose(
             metrics, protocol, run=run, qrels=qrels, dataset=dataset, by_query=by_query,
             dialect=dialect,
         )  # fmt: skip

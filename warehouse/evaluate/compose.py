@@ -19,7 +19,7 @@ from warehouse.sql_text.quoting import ident
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r'"[^"]+"|[^."]+')
-# The tables of people's own that the steps read, besides runs and qrels.
+# The tables that the steps read in addition to runs and qrels, with their columns.
 _TABLES = {
     "scope_training": "training (query_id, doc_id, relevance)",
     "scope_attribute": "document_attributes (doc_id, attribute, position, text, number)",
@@ -31,9 +31,9 @@ _TABLES = {
 
 
 @request()
-def statement(
+def compose(
     metrics: Metrics,
-    protocol: str = protocols.DEFAULT,
+    protocol: str | Protocol = protocols.DEFAULT,
     *,
     run: str = "run",
     qrels: str = "qrels",
@@ -41,49 +41,36 @@ def statement(
     by_query: bool = False,
     dialect: str | None = None,
 ) -> str:
-    """Return one statement that computes some metrics, behind the macros that it calls.
+    """Return one statement that computes some metrics, after the macros that it calls.
 
     It reads two tables: `run`, with the columns run, query_id, doc_id and score, and `qrels`, with the
     columns query_id, doc_id and relevance. With a `dataset`, it reads the current runs and qrels of
     that dataset in a warehouse, or in a replica. Its columns are metric, run and value, and with
-    `by_query` also query_id.
+    `by_query` also query_id. In a `dialect` it calls no macros. Raises UsageError for a metric that the
+    dialect does not have.
 
-    >>> print(statement("P@5").splitlines()[0])
+    >>> print(compose("P@5").splitlines()[0])
     -- P@5: Precision, under the protocol default
     """
-    rules = protocols.get(protocol)
+    rules = protocol if isinstance(protocol, Protocol) else protocols.get(protocol)
     asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
-    return compose(
-        asked, rules, run=run, qrels=qrels, dataset=dataset, by_query=by_query, dialect=dialect
-    )
-
-
-def compose(
-    metrics: Sequence[Metric],
-    protocol: Protocol,
-    *,
-    run: str = "run",
-    qrels: str = "qrels",
-    dataset: str | None = None,
-    by_query: bool = False,
-    dialect: str | None = None,
-) -> str:
-    """Return one statement for some metrics under a protocol: see `statement`."""
     if dataset is not None and dialect is not None:
         raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
     tables = {"run": _qualified(run), "qrels": _qualified(qrels), "dataset": dataset}
     in_duckdb = dialect in (None, "duckdb")
-    whole = _statement(metrics, protocol, tables, by_query=by_query, in_duckdb=in_duckdb)
-    about = [_about(metric, protocol) for metric in metrics]
+    whole = _statement(asked, rules, tables, by_query=by_query, in_duckdb=in_duckdb)
+    about = [_about(metric, rules) for metric in asked]
     if dataset is None:
         iteration = ", iteration" if "iteration as iteration" in whole else ""
-        read = [f"{run} (run, query_id, doc_id, score)"]
-        read += [f"{qrels} (query_id, doc_id, relevance{iteration})"]
+        read = [f"{_in_line(run)} (run, query_id, doc_id, score)"]
+        read += [f"{_in_line(qrels)} (query_id, doc_id, relevance{iteration})"]
         read += [one for step, one in _TABLES.items() if f"{step} as (" in whole]
         about.append("-- reads " + "\n-- and ".join(read))
     macros = functions.script(whole)
     if dialect is not None:
-        macros, whole = [], dialects.translated(whole, dialect, ", ".join(map(str, metrics)))
+        macros, whole = [], dialects.translated(whole, dialect, ", ".join(map(str, asked)))
+        if dialect not in dialects.TESTED:
+            about.append(f"-- translated for {dialect}, where we have not run it")
     return "\n\n".join([*about, *macros, whole]) + ";\n"
 
 
@@ -122,11 +109,10 @@ def _macro(metric: Metric, protocol: Protocol, *, has_cutoff: bool) -> str:
     if has_cutoff:
         at = metric.definition.at
         values = tuple((key, _Argument(10) if key == at else one) for key, one in metric.values)
-        whole = replace(metric, values=tuple((key, one) for key, one in values))
+        metric = replace(metric, values=values)
         arguments += ", k"
-        if not metric.definition.needs_cutoff and _is_same_with_null(whole, protocol, tables):
+        if not metric.definition.needs_cutoff and _is_same_with_null(metric, protocol, tables):
             arguments += " := null"
-        metric = whole
     sql = dialects.translated(_statement([metric], protocol, tables), "duckdb", str(metric))
     name = ident(metric.name)
     return (
@@ -210,6 +196,11 @@ def _qualified(table: str) -> str:
     return ".".join(map(ident, parts))
 
 
+def _in_line(text: str) -> str:
+    """Return a text without line breaks, which would end a comment."""
+    return " ".join(text.split())
+
+
 def _words(sql: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(sql)))
 
@@ -232,8 +223,8 @@ def _steps(asked: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
 
 
 def _cte(name: str, sql: str) -> str:
-    """Return a step of a statement; a line within a text stays as it is."""
-    is_plain = all(line.count("'") % 2 == 0 for line in sql.splitlines())
+    """Return a step of a statement; a line within a text or a name stays as it is."""
+    is_plain = all(line.count(mark) % 2 == 0 for line in sql.splitlines() for mark in "'\"")
     return f"{name} as (\n{indent(sql, '    ') if is_plain else sql}\n)"
 
 
@@ -244,5 +235,5 @@ def _about(metric: Metric, protocol: Protocol) -> str:
     lines += [line for line in (found.formula, found.reference) if line]
     if found.function is not None:
         lines.append(f"the rows from which {found.where} computes the values")
-    wrapped = (piece for line in lines for piece in wrap(" ".join(line.split()), 97))
+    wrapped = (piece for line in lines for piece in wrap(_in_line(line), 97))
     return "\n".join(f"-- {piece}" for piece in wrapped)

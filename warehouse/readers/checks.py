@@ -516,7 +516,7 @@ def any_gap(con: Connection) -> bool:
 def refuse_gaps(con: Connection, source: str, name: str = "rank") -> None:
     """Refuse a run ranked by ranks that leave places out: what stood there is not known.
 
-    `name` is that of their column.
+    `name` is the name of their column.
     """
     found = run(con, "checks/rank_gaps", limit=LIMIT)
     if not found:

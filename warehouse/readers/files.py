@@ -242,7 +242,7 @@ def _state(text: str) -> tuple[int, ...] | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         return None
-    # who writes may set the time of the last change back, but not that of the inode
+    # a writer can set the modification time back, but not the change time of the inode
     at = (found.st_mtime_ns, found.st_ctime_ns)
     return found.st_dev, found.st_ino, found.st_size, *at
 

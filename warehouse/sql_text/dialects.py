@@ -46,7 +46,9 @@ def translated(sql: str, dialect: str, subject: str) -> str:
         import sqlglot
         from sqlglot import exp
     except ImportError:
-        raise UsageError(f"other dialects need sqlglot: {installation.adding('sql')}") from None
+        raise UsageError(
+            f"SQL without macros needs sqlglot: {installation.adding('sql')}"
+        ) from None
     tree = _written_out(sqlglot.parse_one(sql, read="duckdb"))
     for kept in list(tree.find_all(exp.IgnoreNulls)):
         if isinstance(kept.this, exp.AnyValue):  # which ignores them
@@ -76,6 +78,8 @@ def _not_portable(tree: exp.Expr) -> str | None:
 
     for node in tree.find_all(exp.Func, exp.Lambda, exp.Bracket, exp.Array):
         name = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
+        if isinstance(node, exp.Log) and not node.expression:
+            return "a logarithm without a base has another base elsewhere"
         if name not in _PORTABLE and name != "error":
             return f"{name.lower()} differs between databases, or is one of DuckDB's own"
     for star in tree.find_all(exp.Star):
