@@ -157,7 +157,7 @@ def metric_page(found: MetricTemplate) -> str:
         parameter_section(found),
         worked_examples(found.name),
         names_section(found),
-        f"## SQL\n\nThe SQL of {escaped(title.strip())}, as it runs:\n",
+        f"## SQL\n\nThe SQL of {escaped(title.strip())}, over two tables in any DuckDB:\n",
         code(script, "sql"),
         f"## Source\n\n{escaped(found.reference)}\n",
     )

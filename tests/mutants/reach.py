@@ -24,6 +24,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MAPS = ROOT / ".mutants"
 MEMORY = Path("/dev/shm")
+LEFT_OUT = (".git", ".venv", ".mutants", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info")
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 # Of the parameters of a test, how many are recorded and run.
 LOOK_ALIKES = 3
@@ -219,12 +220,7 @@ def workspace() -> Iterator[Path]:
 
 def checkout(folder: Path) -> Path:
     """Copy the files of the checkout into a folder, with a link to the cases that lie beside it."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    files = subprocess.check_output(command, cwd=ROOT, text=True).split("\0")
-    for file in (*files, "warehouse/report/pages/assets/vega.js"):
-        if file and (ROOT / file).is_file():
-            (folder / "checkout" / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / file, folder / "checkout" / file)
+    shutil.copytree(ROOT, folder / "checkout", ignore=shutil.ignore_patterns(*LEFT_OUT))
     if (cases := ROOT.parent / "shared" / "cases").is_dir():
         (folder / "shared").mkdir()
         (folder / "shared" / "cases").symlink_to(cases)

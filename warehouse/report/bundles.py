@@ -177,8 +177,7 @@ def _write(
         for metric in work.queries
     ]  # fmt: skip
     for metric, about in zip(work.queries, metrics, strict=True):
-        script = compose([metric], work.protocol)
-        _text(folder / about["sql"], f"-- {metric}, under {work.protocol.name}\n{script}\n")
+        _text(folder / about["sql"], compose([metric], work.protocol))
     _json(
         folder / MANIFEST,
         {

@@ -793,7 +793,7 @@ def _metric(name: str, protocol: str) -> dict[str, Any]:
             said["sql"] = compose([metric], protocols.get(protocol))
         except UsageError:
             return said
-        how = f"metrics show {shlex.quote(name)}"
+        how = f"sql {shlex.quote(name)}"
         option = "" if protocol == protocols.DEFAULT else f" --protocol {shlex.quote(protocol)}"
         said["command"] = f"warehouse {how}{option}"
     return said
