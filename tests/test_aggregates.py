@@ -17,6 +17,7 @@ from refusals import expect_refusal
 from test_metric_properties import FEW, SEEDS, Qrels, Run, collection
 
 from warehouse.errors import UsageError
+from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import protocols
 from warehouse.metrics.aggregates import AGGREGATES, POOLED, WEIGHTED
@@ -342,7 +343,7 @@ def test_the_same_bits_stored_and_scored(wh: Warehouse) -> None:
 def test_what_a_query_weighs_is_in_the_fingerprint() -> None:
     work = plan(parse("AP", "AP(aggregate=median)", "AP(aggregate=weighted, weight=relevant)",
                       "AP(aggregate=weighted, weight=n)"), protocols.get("default"))  # fmt: skip
-    assert len({work.fingerprint(metric) for metric in work.queries}) == 4
+    assert len({fingerprint_of(work, metric) for metric in work.queries}) == 4
     assert len(set(work.queries.values())) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from rows import insert
 
 from warehouse.evaluate import hits
-from warehouse.evaluate.plan import matched_sql, ranked_sql
+from warehouse.evaluate.chain import matched_sql, ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics import protocols
 from warehouse.readers import checks

@@ -13,8 +13,9 @@ from refusals import expect_refusal, tells
 from test_templates import doubled, rules, scope, stubbed, sums_without_order, tables_of
 
 from warehouse.errors import DefinitionError, UsageError
+from warehouse.evaluate.chain import matched_sql
 from warehouse.evaluate.evaluation import compute
-from warehouse.evaluate.plan import matched_sql, plan
+from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import catalogue, checks, curves, protocols
 from warehouse.metrics.protocols import Protocol

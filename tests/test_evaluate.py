@@ -11,6 +11,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,10 +182,10 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     add = plan.Plan.add
 
     def halved(self: plan.Plan, metric: object) -> str:
-        sql = add(self, metric)
+        values = add(self, metric)
         if str(metric) != "RR":
-            return sql
-        self.queries[metric] = f"select run_id, query_id, value / 2 as value from ({sql}) as whole"
+            return values
+        self.queries[metric] = replace(values, sql=f"({values.sql}) / 2")
         return self.queries[metric]
 
     def once(self: plan.Plan, metric: object) -> str:
@@ -224,7 +225,9 @@ def test_a_changed_sentence_makes_nothing_stale(
 
     def reworded(self: plan.Plan, metric: object) -> str:
         if metric not in self.queries:
-            self.queries[metric] = f"/* better words */\n  {add(self, metric)} -- said again\n"
+            values = add(self, metric)
+            words = f"/* better words */\n  {values.sql} -- said again\n"
+            self.queries[metric] = replace(values, sql=words)
         return self.queries[metric]
 
     monkeypatch.setattr(plan.Plan, "add", reworded)

@@ -19,6 +19,7 @@ from refusals import tells
 from warehouse.config import project
 from warehouse.config.settings import database_path
 from warehouse.errors import DefinitionError, UsageError
+from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
@@ -246,7 +247,7 @@ def test_equal_protocols_share_values_in_fingerprint_and_not_in_name(
 ) -> None:
     here.write("warehouse.toml", SETTINGS + SETTINGS[SETTINGS.index("[") :].replace("top2", "two"))
     metrics = notation.parse("Best@3")
-    prints = [plan(metrics, protocols.get(p)).fingerprint(metrics[0]) for p in ("top2", "two")]
+    prints = [fingerprint_of(plan(metrics, protocols.get(p)), metrics[0]) for p in ("top2", "two")]
     assert prints[0] == prints[1]
     loaded.evaluate(metrics="Best@3", protocol="top2")
     assert list(loaded.leaderboard("tiny", protocol="two").metrics) == [

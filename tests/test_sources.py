@@ -22,6 +22,7 @@ from twins import JUDGED_FIRST, OF_RUN, Ranked, own, rules_of, twin
 from twins import compare as compare_twins
 
 from warehouse.errors import UsageError
+from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, parse
@@ -290,7 +291,7 @@ def test_a_protocols_undefined_is_in_the_fingerprint() -> None:
     ardoco = protocols.get("ardoco")
     (metric,) = parse("AP(norm=hits)")
     zero = plan([metric], replace(ardoco, undefined={}))
-    assert plan([metric], ardoco).fingerprint(metric) != zero.fingerprint(metric)
+    assert fingerprint_of(plan([metric], ardoco), metric) != fingerprint_of(zero, metric)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +27,8 @@ from test_metric_properties import collection
 
 from warehouse.config.settings import resource_folder
 from warehouse.errors import UsageError, WarehouseError
-from warehouse.evaluate.plan import Plan, matched_sql, plan
+from warehouse.evaluate.chain import chain, fingerprint_of, matched_sql, relation
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics import catalogue, checks, notation, protocols
 from warehouse.metrics.aggregates import AGGREGATES
 from warehouse.metrics.catalogue import MetricTemplate
@@ -173,6 +174,7 @@ STUBS = SCOPE | {
     "ideal_totals": "query_id varchar, ideal_rank bigint, gain integer, ideal_gain double, "
     "ideal_cost double, ideal_dcg double",
     "highest_relevance": "query_id varchar, highest integer",
+    "relevant_queries": "query_id varchar",
     "documents": "doc_id varchar",
     "all_documents": "doc_id varchar",
     "members": "doc_id varchar",
@@ -307,10 +309,20 @@ def metrics_by_name() -> dict[str, list[notation.Metric]]:
 def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
     assert name in metrics_by_name(), "add it to METRICS in the module that has its twin"
     for metric in metrics_by_name()[name]:
-        found = metric.definition
-        values = metric.params | {r: r for r in found.reads}
-        sql = templates.compiled(found.body).render(**values)
-        assert tables_of(sql) <= set(found.reads), str(metric)
+        work = _Bare(protocols.get("default"))
+        work.add(metric)
+        sql = chain(work, [metric]).without(work.tables).rows(metric)
+        known = {*metric.definition.reads, "relevant_queries"}  # the parameter no_relevant reads these
+        assert tables_of(sql) <= known, str(metric)
+
+
+class _Bare(Plan):
+    """A plan whose relations have their names alone, as the stubs do."""
+
+    def table(self, relation: relations.Relation, params: Mapping[str, object]) -> str:
+        made = super().table(relation, params)
+        self.read[relation.name], self.tables[relation.name] = self.read[made], self.tables[made]
+        return relation.name
 
 
 # --------------------------------------------------------------------------- rows and columns
@@ -388,7 +400,7 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     scope: duckdb.DuckDBPyConnection, rule: Protocol
 ) -> None:
     seen = {
-        name: Plan(rule).relation_sql(relations.get(name), {})[0]
+        name: relation(name, rule)
         for name in ("oriented", "predicted", "ranked", "matched", "counted", "retrieved")
     }
     seen["placed"] = matched_sql(rule, "placed", sparse=True)
@@ -397,30 +409,30 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
         ("examples", "described", "features", "traits"), (None, "genre")
     ):
         params = {"attribute": given}
-        seen[f"{name}_{given}"] = Plan(rule).relation_sql(relations.get(name), params)[0]
+        seen[f"{name}_{given}"] = relation(name, rule, params)
     # and what only some metrics or only parts of the documents read
     params = {"rel": 1, "cutoff": 3, "catalogue": None}
     for name in (
         "all_documents", "all_rankings", "members", "relevant_documents", "first_ranked",
         "highest_relevance", "catalogue_size", "relevant_judgments",
     ):  # fmt: skip
-        seen[name] = Plan(rule).relation_sql(relations.get(name), params)[0]
+        seen[name] = relation(name, rule, params)
     scope.execute(f"insert into scope_hit select *, rank from ({seen['matched']})")
     work = plan(notation.parse(*METRICS), rule)
     work.table(relations.get("graded_lists"), params)
     for table, sql in work.tables.items():
         scope.execute(f'create table "{table}" as {sql}')
-        relation = relation_of(table)
+        name = relation_of(table)
         seen[table] = sql
-        grain = templates.header(text("relations", relation), relation).record["grain"]
+        grain = templates.header(text("relations", name), name).record["grain"]
         assert doubled(scope, f'from "{table}"', grain) == 0, table
         if table != "pairs_cutoff_1":  # one document makes no pair
             assert scope.execute(f'select count(*) from "{table}"').fetchall()[0][0] > 0, table
     assert {relation_of(t) for t in seen} == set(RELATIONS)
-    for name in sorted(set(seen) - set(work.tables)):
-        relation = relation_of(name)
-        grain = templates.header(text("relations", relation), relation).record["grain"]
-        assert doubled(scope, seen[name], grain) == 0, name
+    for table in sorted(set(seen) - set(work.tables)):
+        name = relation_of(table)
+        grain = templates.header(text("relations", name), name).record["grain"]
+        assert doubled(scope, seen[table], grain) == 0, table
     keys = scope.execute("select run_id, query_id from rankings order by all").fetchall()
     assert keys
     # of answers, those that were assessed count as well
@@ -432,12 +444,13 @@ def test_grains_are_unique_and_metrics_give_one_row_per_query(
     }  # fmt: skip
     # metrics that differ only in how their queries are put together are one query
     computed: dict[str, tuple[list[str], list[tuple[int, str | None]]]] = {}
-    for metric, sql in work.queries.items():
-        if sql not in computed:
+    for metric, values in work.queries.items():
+        if repr(values) not in computed:
+            sql = chain(work, [metric]).without(work.tables).rows(metric)
             found = scope.execute(f"from ({sql}) order by run_id, query_id nulls first")
             columns = [column[0] for column in found.description]
-            computed[sql] = columns, [row[:2] for row in found.fetchall()]
-        columns, rows = computed[sql]
+            computed[repr(values)] = columns, [row[:2] for row in found.fetchall()]
+        columns, rows = computed[repr(values)]
         assert columns == ["run_id", "query_id", "value"], str(metric)
         if metric.aggregate == "pooled":
             whole = [row for row in rows if row[1] is None]
@@ -542,7 +555,8 @@ def test_sums_are_ordered() -> None:
     windows = "select sum(x) over a, sum(x) over b from t window a as (order by y), b as ()"
     assert sums_without_order(windows) == ["sum"]
     work = plan(notation.parse(*METRICS), protocols.get("default"))
-    for metric, sql in work.queries.items():
+    for metric in work.queries:
+        sql = chain(work, [metric]).without(work.tables).rows(metric)
         assert sums_without_order(sql) == [], str(metric)
     insert = templates.render("statements/scores", part=None, aggregates=AGGREGATES)
     assert sums_without_order(insert[insert.index("with") :]) == []
@@ -759,7 +773,7 @@ def fingerprint(source: str, protocol: str = "default") -> str:
     found = define(source)
     values = tuple((p.name, 10 if p.name == "cutoff" else p.default) for p in found.parameters)
     work = Plan(protocols.get(protocol))
-    return work.fingerprint(notation.Metric(found, "Mine", values))
+    return fingerprint_of(work, notation.Metric(found, "Mine", values))
 
 
 def test_a_changed_sentence_keeps_the_fingerprint() -> None:
@@ -767,8 +781,8 @@ def test_a_changed_sentence_keeps_the_fingerprint() -> None:
     for old, new in (
         ("Share of the first", "The share of the first"),
         ('title = "Precision"', 'title = "Another"'),
-        ("select\n    run_id", "-- a remark\nselect /* and\n another */\n\n    run_id"),
-        ("select\n    run_id", "{# a remark #}\nselect run_id"),
+        ("    ratio(", "    -- a remark\n    ratio( /* and\n another */\n\n"),
+        ("    ratio(", "    {# a remark #}\n    ratio("),
     ):
         changed = source.replace(old, new, 1)
         assert changed != source
@@ -856,7 +870,7 @@ def test_fingerprints_differ_between_metrics_and_parameters() -> None:
     metrics = notation.parse(*METRICS)
     # Cover is recall, by the same SQL; protocols tell the two apart
     work = plan([m for m in metrics if m.name != "Cover"], protocols.get("default"))
-    prints = [work.fingerprint(metric) for metric in list(work.queries)]
+    prints = [fingerprint_of(work, metric) for metric in list(work.queries)]
     # beta and x are two ways to the same weight; their SQL is the same where the weight is
     assert len(set(prints)) == len(prints)
 

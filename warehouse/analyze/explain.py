@@ -20,7 +20,8 @@ import duckdb
 from warehouse.analyze import past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, command, listing, nearest
 from warehouse.evaluate import engine, requirements, what_if
-from warehouse.evaluate.plan import Plan, plan, ranked_sql
+from warehouse.evaluate.chain import fingerprint_of, ranked_sql
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.evaluate.tie_ranges import TieRange, of_scope
 from warehouse.metrics import protocols
@@ -242,7 +243,8 @@ def _value(
 def _is_stale(
     con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, dataset: str, fingerprint: str
 ) -> bool:
-    return work.fingerprint(metric, requirements.contents(con, work, dataset)) != fingerprint
+    contents = requirements.contents(con, work, dataset)
+    return fingerprint_of(work, metric, contents) != fingerprint
 
 
 def _prefixes(

@@ -13,7 +13,8 @@ import duckdb
 from warehouse.analyze import datasets, stored_metrics
 from warehouse.errors import UsageError, check_at_least, none_yet
 from warehouse.evaluate import candidates, engine
-from warehouse.evaluate.plan import plan, ranked_sql
+from warehouse.evaluate.chain import ranked_sql
+from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import known_metric

@@ -17,7 +17,7 @@ from warehouse.errors import (
     none_yet,
     option,
 )
-from warehouse.evaluate.plan import ranked_sql, relations_sql
+from warehouse.evaluate.chain import ranked_sql, relation
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
@@ -89,7 +89,7 @@ def holes(
     else:
         sql = render("analyses/holes", top=top, per_query=per_query, order=order, p=float(p))
     found = database.keep(con, sql, name="holes")
-    (rankings,) = relations_sql(rules, "rankings").values()
+    rankings = relation("rankings", rules)
     filled = database.keep(
         con, render("analyses/holes_filled", holes="holes", rankings=rankings), name="filled"
     )

@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse.analyze import compare, past, resampling, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate.plan import ranked_sql
+from warehouse.evaluate.chain import ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render

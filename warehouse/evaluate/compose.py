@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from textwrap import indent, wrap
+from textwrap import wrap
 
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_several
-from warehouse.evaluate.plan import Plan, plan
+from warehouse.evaluate.chain import Chain, chain
+from warehouse.evaluate.plan import plan
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metric, Metrics, parse
@@ -144,15 +145,12 @@ def _statement(
     if len(metrics) > 1 and {_kind(metric) for metric in metrics} != {"metric"}:
         problem = "a curve, and a metric in Python, have other columns than a metric in SQL has"
         raise UsageError(f"{problem}: ask for the SQL of each one by itself")
-    work = Plan(protocol, is_written_out=True)
-    matched, _ = work.relation_sql(
-        relations.get("matched"), {"sparse": False, "numbered": False, "tied": True}
-    )
-    rows = {f"{metric} by query": work.add(metric) for metric in metrics}
-    weights = [work.weights(metric) for metric in metrics]
+    work = plan(metrics, protocol)
+    matched = work.table(relations.get("matched"), {})
     needs = frozenset().union(*(work.needs_of(metric) for metric in metrics))
     reads_predictions = "predictions" in needs
-    read = {word for sql in (*rows.values(), *work.tables.values()) for word in _words(sql)}
+    found = chain(work, metrics)
+    read = {word for sql in found.steps.values() for word in _words(sql)}
     scope = {
         name: templates.render(
             f"composed/{name}",
@@ -167,16 +165,16 @@ def _statement(
     values = [
         templates.render(
             "statements/composed_values",
-            metric=str(metric), rows=name, kind=_kind(metric), aggregate=metric.aggregate,
-            undefined=protocol.undefined_of(metric), weights=weight, by_query=by_query,
+            metric=str(metric), step=step, column=column, kind=_kind(metric),
+            aggregate=metric.aggregate, undefined=protocol.undefined_of(metric),
+            weights=work.weights(metric), by_query=by_query,
         )
-        for (name, metric, weight) in zip(rows, metrics, weights, strict=True)
+        for metric, (step, column) in found.values.items()
     ]  # fmt: skip
-    steps = _steps([*rows.values(), *values], scope | work.tables)
-    chain = [_cte(name, sql) for name, sql in steps.items()]
-    chain += [_cte(ident(name), sql) for name, sql in rows.items()]
+    steps = _steps([*found.steps.values(), *values], scope | work.tables) | found.steps
     order = ", ".join("123"[: 3 if by_query else 2])
-    return "\n".join(["with", ",\n".join(chain), "\nunion all\n".join(values), f"order by {order}"])
+    whole = Chain(steps, frozenset(work.inline)).written()
+    return "\n".join([whole, "\nunion all\n".join(values), f"order by {order}"])
 
 
 def _kind(metric: Metric) -> str:
@@ -220,12 +218,6 @@ def _steps(asked: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
     for sql in asked:
         follow(sql)
     return found
-
-
-def _cte(name: str, sql: str) -> str:
-    """Return a step of a statement; a line within a text or a name stays as it is."""
-    is_plain = all(line.count(mark) % 2 == 0 for line in sql.splitlines() for mark in "'\"")
-    return f"{name} as (\n{indent(sql, '    ') if is_plain else sql}\n)"
 
 
 def _about(metric: Metric, protocol: Protocol) -> str:

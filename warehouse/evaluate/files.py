@@ -13,7 +13,8 @@ import duckdb
 from warehouse import readers
 from warehouse.errors import InputError, UsageError, of_side, option
 from warehouse.evaluate import engine, hits, requirements
-from warehouse.evaluate.plan import Plan, relations_sql
+from warehouse.evaluate.chain import relation
+from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches, row_rules
@@ -128,16 +129,16 @@ def sides(
 class Kept:
     """What is kept from run to run, where one is scored after another.
 
-    `tables` are those of a plan that depend on what is judged alone; None says that what is judged is
-    not in scope yet. `numbering` says how the runs in scope are numbered and read, if they are.
+    `is_judged` says that what is judged is in scope. `numbering` says how the runs in scope are numbered
+    and read, if they are.
     """
 
-    tables: frozenset[str] | None = None
+    is_judged: bool = False
     numbering: tuple[object, ...] | None = None
 
     def forget(self) -> None:
         """Keep nothing, as after an error: what is in scope may be only a part."""
-        self.tables = self.numbering = None
+        self.is_judged, self.numbering = False, None
 
 
 def score(
@@ -253,7 +254,7 @@ def score_runs(
             turned = how.lower_is_better or batch.runs[0].ranked_by == "rank"
             if turned and batch.runs[0].ranked_by == "score":
                 walk_staged(con, ranks=False, lowest_first=True)
-            is_kept = kept is not None and kept.tables is not None
+            is_kept = kept is not None and kept.is_judged
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
                 first=batch.first, rows=sum(run.rows for run in batch.runs),
@@ -261,12 +262,9 @@ def score_runs(
             )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
-            if kept is not None and not is_kept:
-                kept.tables = engine.keep(con, work)
-            engine.compute(
-                con, work, kept=(kept and kept.tables) or frozenset(),
-                num_rankings=sum(count.num_judged for count in counts),
-            )  # fmt: skip
+            if kept is not None:
+                kept.is_judged = True
+            engine.compute(con, work, num_rankings=sum(count.num_judged for count in counts))
             forms = {} if truth.is_ascii else other_forms(con)
             scored = tuple(
                 ScoredRun(
@@ -452,10 +450,10 @@ def relstrings(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, length: int
 ) -> list[tuple[str, str]]:
     """Return the grades of each query's first documents in a scored run, as one string."""
-    relations = relations_sql(protocol, "rankings", "retrieved")
     sql = render(
         "analyses/relstring",
-        relations=relations,
+        rankings=relation("rankings", protocol),
+        retrieved=relation("retrieved", protocol),
         length=length,
         list_silent=protocol.list_silent,
     )

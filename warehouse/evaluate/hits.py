@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.evaluate.plan import matched_sql
+from warehouse.evaluate.chain import matched_sql
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers.checks import STEPS
 from warehouse.sql_text.quoting import literal

@@ -1,24 +1,26 @@
-"""What to run for a list of metrics under a protocol: rendered SQL, in order, with fingerprints."""
+"""What to compute for a list of metrics under a protocol: rendered SQL of relations and of values."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal
+from textwrap import dedent
+from typing import Any
 
 import jinja2
 
 from warehouse.errors import DefinitionError
 from warehouse.metrics import protocols
-from warehouse.metrics.aggregates import NO_RELEVANT, SKIP, WEIGHT
+from warehouse.metrics.aggregates import NO_RELEVANT, WEIGHT
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
-from warehouse.sql_text import functions, relations, templates
+from warehouse.sql_text import relations, templates
 from warehouse.sql_text.relations import Relation
 
+# What a metric's template calls to write an expression: see `_Writer`.
+WRITERS = ("value", "summed", "fact")
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
@@ -67,36 +69,111 @@ class _Reference:
     _read: _Read
 
     def __str__(self) -> str:
-        if self._relation.inline and not self._plan.is_written_out:
-            sql, inner = self._plan.relation_sql(self._relation, self._params)
-            self._read.add(inner.tables, inner.needs)
-            return f"(\n{sql}\n)"
         table = self._plan.table(self._relation, self._params)
         self._read.add([table], self._plan.read[table].needs)
         return table
 
 
+@dataclass(frozen=True)
+class Fact:
+    """An expression over the rows of each query, or of each ranking, of a relation: a column of its own.
+
+    `keys` are the columns that it is found by; its relation `is_grouped` by them, unless it has one row
+    for each.
+    """
+
+    name: str
+    over: str
+    keys: tuple[str, ...]
+    is_grouped: bool
+    sql: str
+
+
+@dataclass(frozen=True)
+class Expression:
+    """The values of a metric: an expression over the rows of each ranking in a relation.
+
+    `by` are columns of the relation that are the same on all rows of a ranking. In its SQL each of the
+    `facts` stands as `marked(number)`. The relation `is_grouped` unless it has one row for each ranking.
+    """
+
+    over: str
+    by: tuple[str, ...]
+    is_grouped: bool
+    sql: str
+    facts: tuple[Fact, ...]
+
+
+def marked(number: int) -> str:
+    """Return what stands in an expression for one of its facts, which gets its name in a statement."""
+    return f"\0{number}\0"
+
+
+class _Writer:
+    """What a template calls to write its values as an expression: `value`, and the others within it."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+        self.sums: dict[str, str] | None = None
+        self.expression: Expression | None = None
+
+    def value(
+        self, over: _Reference, *by: str, caller: Callable[[], str], pooled: bool = False
+    ) -> str:
+        """Take the expression over the rows of each ranking in a relation.
+
+        If it is `pooled`, it is an expression over sums of all queries, and written as a query.
+        """
+        keys, is_grouped = _keys(over)
+        if "run_id" not in keys:
+            raise TypeError(f"value: the relation {over} has no rows of runs")
+        self.sums = {} if pooled else None
+        sql = dedent(caller()).strip()
+        if self.sums is not None:
+            words = {"over": str(over), "by": by, "sums": self.sums, "value": sql}
+            return templates.render("statements/pooled_values", **words)
+        self.expression = Expression(str(over), by, is_grouped, sql, tuple(self.facts))
+        return ""
+
+    def summed(self, name: str, caller: Callable[[], str]) -> str:
+        """Return an expression that is summed over the queries if the value is pooled, or that sum."""
+        sql = dedent(caller()).strip()
+        if self.sums is None:
+            return sql
+        self.sums[name] = sql
+        return f"total({name}, query_id)"
+
+    def fact(self, over: _Reference, name: str, caller: Callable[[], str]) -> str:
+        """Take an expression over the rows of each query in another relation; return what stands for it."""
+        keys, is_grouped = _keys(over)
+        one = Fact(name, str(over), keys, is_grouped, dedent(caller()).strip())
+        if one not in self.facts:
+            self.facts.append(one)
+        return marked(self.facts.index(one))
+
+
+def _keys(over: _Reference) -> tuple[tuple[str, ...], bool]:
+    """Return the columns that name a query, or a ranking, in a relation; and whether it has more rows."""
+    grain = over._relation.grain
+    keys = tuple(key for key in ("run_id", "query_id") if key in grain)
+    return keys, len(grain) > len(keys)
+
+
 @dataclass
 class Plan:
-    """The tables to make, in order, and the metric queries that read them.
+    """The relations that some metrics read, in the order in which each can be made, and their values.
 
-    `spare` has, by table, the columns that can be left out if nothing names them. `sliced` plans
-    read the parts of a slice of the documents, one at a time. In a plan that `is_written_out` each
-    relation is a table, also one that is inline. `statements` keeps those that the engine has made.
+    `queries` has the values of each metric: an expression, or a query with the columns run_id, query_id
+    and value. `inline` names relations that are computed where they are read. `sliced` plans read the
+    parts of a slice of the documents, one at a time.
     """
 
     protocol: Protocol
     sliced: bool = False
-    is_written_out: bool = False
     tables: dict[str, str] = field(default_factory=dict)
-    spare: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    queries: dict[Metric, str] = field(default_factory=dict)
+    inline: set[str] = field(default_factory=set)
+    queries: dict[Metric, str | Expression] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
-    statements: dict[object, str] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def _hits(self) -> str:
-        return templates.normalised(matched_sql(self.protocol))
 
     @property
     def needs(self) -> frozenset[str]:
@@ -104,34 +181,38 @@ class Plan:
         of_metrics = (self.needs_of(metric) for metric in self.queries)
         return self.protocol.needs.union(*of_metrics)
 
-    def add(self, metric: Metric) -> str:
-        """Add a metric and the relations that it reads; return its SQL."""
+    def add(self, metric: Metric) -> str | Expression:
+        """Add a metric and the relations that it reads; return its values."""
         if metric not in self.queries:
             found = metric.definition
             params = metric.row_params
+            writer = _Writer()
+            functions_of = {name: getattr(writer, name) for name in WRITERS}
+            values: str | Expression
             try:
-                sql, read = self._render(found.body, params, found.reads, params)
+                values, read = self._render(found.body, params | functions_of, found.reads, params)
+                if writer.expression is not None:
+                    if values:
+                        raise ValueError("there is SQL beside the call of value")
+                    values = writer.expression
             except _TEMPLATE_ERRORS as error:
                 raise DefinitionError(
                     f"{metric}: the template {found.where} fails: {error}"
                 ) from error
             if found.is_own:
                 read.add([self.rankings(metric)], frozenset())  # its rows are checked against these
-            value = metric.params.get(NO_RELEVANT)
-            if value is not None:
-                relevant = self.table(relations.get("relevant_queries"), params)
-                read.add([relevant], frozenset())
-                sql = templates.render(
-                    "statements/no_relevant", metric=sql, relevant=relevant,
-                    undefined=self.protocol.usual_undefined_of(metric),
-                    value=None if value == SKIP else value,
-                )  # fmt: skip
-            weights = self.weights(metric)
-            if weights is not None:
-                read.add([weights], self.read[weights].needs)
-            self.queries[metric] = sql
+            for table in (self.relevant(metric), self.weights(metric)):
+                if table is not None:
+                    read.add([table], self.read[table].needs)
+            self.queries[metric] = values
             self.read[str(metric)] = read
         return self.queries[metric]
+
+    def relevant(self, metric: Metric) -> str | None:
+        """Add the queries with a relevant document, if those without one have a value of their own."""
+        if metric.params.get(NO_RELEVANT) is None:
+            return None
+        return self.table(relations.get("relevant_queries"), metric.row_params)
 
     def rankings(self, metric: Metric) -> str:
         """Add the rankings that a metric is computed for, once; return their table's name."""
@@ -156,20 +237,14 @@ class Plan:
             own["judged_only"] = True
         table = "_".join([relation.name, *(f"{key}_{_word(own[key])}" for key in own)])
         if table not in self.tables:
-            sql, read = self.relation_sql(relation, params)
+            values = dict.fromkeys(relation.optional) | usual | {**params, **rules}
+            sql, read = self._render(relation.body, values, relation.reads, params)
+            read.add([], frozenset(relation.needs))
             self.tables[table] = sql
-            self.spare[table] = relation.spare
             self.read[table] = read
+            if relation.inline:
+                self.inline.add(table)
         return table
-
-    def relation_sql(self, relation: Relation, params: Mapping[str, Any]) -> tuple[str, _Read]:
-        """Return a relation's query for some parameters, and what it reads."""
-        params = _assumed(relation, params)
-        usual = relations.defaults(relation.name)
-        values = dict.fromkeys(relation.optional) | usual | {**params, **self._rules(params)}
-        sql, read = self._render(relation.body, values, relation.reads, params)
-        read.add([], frozenset(relation.needs))
-        return sql, read
 
     def _render(
         self,
@@ -227,54 +302,18 @@ class Plan:
         rules = replace(self.protocol, excluded=hashes.get(str(exclude)))
         return plan(self.queries, rules, sliced=self.sliced)
 
-    def fingerprint(self, metric: Metric, contents: Contents | None = None) -> str:
-        """Return a hash of everything that a metric's values depend on, besides run and judgments.
-
-        That is the SQL without comments and that of the functions that it calls, the source of a
-        metric in Python, the better direction, and those contents that the metric reads.
-        """
-        query = templates.normalised(self.add(metric))
-        undefined = repr(self.protocol.undefined_of(metric))
-        lines = [query, metric.aggregate, metric.direction, undefined, self._hits]
-        function = metric.definition.function
-        if function is not None:
-            lines += [f"function: {function.source}", f"parameters: {metric.row_params}"]
-        lines += sorted(
-            f"{name}: {templates.normalised(self.tables[name])}" for name in self.below(metric)
-        )
-        called = functions.used(*lines).items()
-        lines += sorted(f"{name}{templates.normalised(text)}" for name, text in called)
-        if contents is not None:
-            if "training" in self.needs_of(metric):
-                lines.append(f"training: {contents.training}")
-            if "assignments" in self.needs_of(metric):
-                lines.append(f"nuggets: {contents.nuggets}")
-            for name in self.attributes_of(metric):
-                lines.append(f"attribute {name}: {contents.attributes.get(name)}")
-            for name in self.query_attributes_of(metric):
-                lines.append(f"attribute {name} of queries: {contents.query_attributes.get(name)}")
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-
-    def below(self, metric: Metric) -> list[str]:
-        """Return the tables that a metric reads, directly or not, in the order of making."""
-        return self._made(self.read[str(metric)].tables)
-
-    def weighing(self, metric: Metric) -> list[str]:
-        """Return the tables from which a metric's query weights are made, in the order of making."""
-        weights = self.weights(metric)
-        return [] if weights is None else self._made([weights])
-
-    def _made(self, tables: Iterable[str]) -> list[str]:
-        needed: list[str] = []
+    def below(self, *tables: str) -> list[str]:
+        """Return some tables and those that they read, directly or not, in the order of making."""
+        needed: dict[str, None] = {}
 
         def follow(names: Iterable[str]) -> None:
             for name in names:
-                follow(self.read[name].tables)
                 if name not in needed:
-                    needed.append(name)
+                    follow(self.read[name].tables)
+                    needed[name] = None
 
         follow(tables)
-        return needed
+        return list(needed)
 
 
 def _assumed(relation: Relation, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,37 +326,6 @@ def _word(value: object) -> str:
     """Return a parameter's value as part of a table's name."""
     text = str(value)
     return text if re.fullmatch(r"\w+", text) else hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def relations_sql(protocol: Protocol, *names: str) -> dict[str, str]:
-    """Return the queries of relations without parameters and of those they read, in order."""
-    work = Plan(protocol)
-    for name in names:
-        work.table(relations.get(name), {})
-    return work.tables
-
-
-def matched_sql(
-    protocol: Protocol,
-    way: Literal["matched", "counted", "placed"] = "matched",
-    *,
-    sparse: bool = False,
-    numbered: bool = False,
-    tied: bool = True,
-) -> str:
-    """Return the query that makes the hits in a protocol's order, by sorting or in another way.
-
-    `sparse` says that few predictions are of judged documents, `numbered` that the documents of the
-    predictions in scope are numbers, `tied` that `list_step` has rows.
-    """
-    values = {"sparse": sparse, "numbered": numbered, "tied": tied}
-    return Plan(protocol).relation_sql(relations.get(way), values)[0]
-
-
-def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
-    """Return the query that ranks the predictions in scope, or the first ones, by a protocol."""
-    name = "ranked" if first is None else "first_ranked"
-    return Plan(protocol).relation_sql(relations.get(name), {"cutoff": first})[0]
 
 
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 import duckdb
 
 from warehouse.errors import WarehouseError
+from warehouse.evaluate.chain import chain, table_query
+from warehouse.evaluate.plan import Plan
 from warehouse.metrics.notation import Metric
 from warehouse.sql_text import selects
 from warehouse.sql_text.quoting import ident
@@ -43,22 +45,16 @@ def blamed(metric: Metric) -> Iterator[None]:
         ) from error
 
 
-def checked(
-    con: duckdb.DuckDBPyConnection,
-    metric: Metric,
-    query: str,
-    *,
-    made: Iterable[str],
-    rankings: str,
-    table: str,
-) -> str:
+def checked(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, table: str) -> str:
     """Compute a metric into a scratch table, refuse it if its rows are wrong, and return its query.
 
-    It must be one SELECT that reads only tables that are `made` for it or in scope, and have one row
-    for each query in the table of the rankings.
+    It must be one SELECT that reads only relations or what is in scope, and have one row for each query
+    that counts.
     """
     where = f"{metric}: the SQL of {metric.definition.where}"
-    _check_sql(con, where, query, made)
+    steps = chain(work, [metric])
+    _check_sql(con, where, steps.without(work.tables).rows(metric), work.tables)
+    query = steps.rows(metric)
     described = con.execute(f"describe from (\n{query}\n)").fetchall()
     types = {str(row[0]): str(row[1]) for row in described}
     if sorted(types) != sorted(COLUMNS):
@@ -69,10 +65,10 @@ def checked(
     if not _NUMBER.match(types["value"]):
         raise WarehouseError(f"{where} gives a value of type {types['value']}; make it a number")
     con.execute(f"create or replace temp table {ident(table)} as\n{query}")
-    pooled = metric.has_pooled_row
     sql = render(
-        "statements/metric_rows", rankings=ident(rankings), metric=ident(table), pooled=pooled
-    )
+        "statements/metric_rows", rankings=f"({table_query(work, work.rankings(metric))})",
+        metric=ident(table), pooled=metric.has_pooled_row,
+    )  # fmt: skip
     problem = con.execute(sql).fetchall()
     if problem:
         raise WarehouseError(

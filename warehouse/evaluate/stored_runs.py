@@ -13,9 +13,10 @@ from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, listing
 from warehouse.evaluate import engine, requirements, slices
 from warehouse.evaluate.candidates import Candidate, in_batches
+from warehouse.evaluate.chain import fingerprint_of, ranked_sql
 from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.place import Place
-from warehouse.evaluate.plan import Contents, Plan, plan, ranked_sql
+from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
 from warehouse.readers.in_place import bring
@@ -340,7 +341,7 @@ def _find_pending(
             "metric": [str(metric) for metric in work.queries],
             "aggregate": [metric.aggregate for metric in work.queries],
             "direction": [metric.direction for metric in work.queries],
-            "fingerprint": [work.fingerprint(metric, contents) for metric in work.queries],
+            "fingerprint": [fingerprint_of(work, metric, contents) for metric in work.queries],
         },
     )
     con.execute(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.evaluate import engine
+from warehouse.evaluate.chain import relation
 from warehouse.evaluate.files import make_pending
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics.aggregates import NO_RELEVANT
 from warehouse.metrics.notation import Metric
-from warehouse.sql_text import relations
 from warehouse.sql_text.templates import render
 
 # Ways of putting the values of queries together in which a higher value never lowers the whole.
@@ -56,7 +56,7 @@ def of_scope(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[TieRange]:
     if not metrics:
         return
     asked = plan(metrics, work.protocol)
-    oriented, _ = asked.relation_sql(relations.get("oriented"), {})
+    oriented = relation("oriented", asked.protocol)
     con.execute("create or replace temp table given_hit as from scope_hit")
     con.execute("truncate pending")
     make_pending(con, asked)

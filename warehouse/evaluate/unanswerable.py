@@ -11,11 +11,11 @@ import duckdb
 
 from warehouse.errors import counted, listing
 from warehouse.evaluate import scope
+from warehouse.evaluate.chain import relation
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics.aggregates import NO_RELEVANT
 from warehouse.metrics.notation import Metric, known_metric
 from warehouse.metrics.protocols import Protocol
-from warehouse.sql_text import relations
 from warehouse.sql_text.templates import render
 
 _COMPUTED = (
@@ -80,8 +80,10 @@ def _sql(work: Plan, numbers: Sequence[int], qrels: str | None, values: str | No
     metrics = list(work.queries)
     alike: defaultdict[str, list[int]] = defaultdict(list)
     for number in numbers:
-        relation = relations.get("relevant_queries")
-        alike[work.relation_sql(relation, metrics[number].row_params)[0]].append(number)
+        params = metrics[number].row_params
+        alike[relation("relevant_queries", work.protocol, params, sliced=work.sliced)].append(
+            number
+        )
     return render(
         "statements/without_relevant",
         relevant=[(of, sql) for sql, of in alike.items()],

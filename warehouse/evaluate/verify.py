@@ -20,6 +20,7 @@ import duckdb
 from warehouse.errors import InputError, UsageError, check_at_least
 from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
+from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scope import qrels_kind
 from warehouse.metrics import protocols
@@ -247,7 +248,7 @@ def _computable(
     contents = requirements.contents(con, work, first.dataset)
     if first.subject == "document":
         work = plan(work.queries, rules, sliced=True)
-    prints = {str(metric): work.fingerprint(metric, contents) for metric in work.queries}
+    prints = {str(metric): fingerprint_of(work, metric, contents) for metric in work.queries}
     assessed = requirements.assessed_at(con, work)
     for one in group:
         if metrics[one.metric] is None:

@@ -16,7 +16,8 @@ from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import UsageError
 from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
-from warehouse.evaluate.plan import plan, ranked_sql
+from warehouse.evaluate.chain import ranked_sql
+from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scope import Scope, qrels_kind
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol

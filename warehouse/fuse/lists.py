@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from warehouse.errors import UsageError, counted, option
-from warehouse.evaluate.plan import ranked_sql
+from warehouse.evaluate.chain import ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.fuse.recipe import Queries, Recipe
 from warehouse.metrics import protocols

@@ -10,7 +10,8 @@ import duckdb
 
 from warehouse.errors import UsageError, command, counted, listing, option
 from warehouse.evaluate import engine, requirements
-from warehouse.evaluate.plan import Plan, matched_sql, plan
+from warehouse.evaluate.chain import matched_sql
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.fuse import lists
 from warehouse.fuse.recipe import Recipe

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from warehouse.metrics.template import Template
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# What a template calls to write its values as an expression: see `evaluate/plan.py`.
+_WRITERS = frozenset({"value", "summed", "fact"})
 # Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
 # Columns that stand beside those of metrics, in what is shown and in the SQL that makes it.
@@ -143,7 +145,7 @@ def check_body(found: Template, text: str, types: Mapping[str, str]) -> None:
             raise DefinitionError(
                 f"{where}: parameter {name}: the name of a {what}; choose another"
             )
-    used = templates.variables(text, where)
+    used = templates.variables(text, where) - _WRITERS
     needed: dict[str, str] = {}
     for name in found.reads:
         if name not in used:

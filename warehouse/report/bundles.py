@@ -20,6 +20,7 @@ from warehouse.config.ownership import refuse_links
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
 from warehouse.evaluate import files
+from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.compose import compose
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
@@ -171,8 +172,8 @@ def _write(
         shutil.rmtree(folder / "data")
     metrics = [
         {
-            "metric": str(metric), "fingerprint": work.fingerprint(metric),
-            "sql": f"sql/{work.fingerprint(metric)}.sql",
+            "metric": str(metric), "fingerprint": fingerprint_of(work, metric),
+            "sql": f"sql/{fingerprint_of(work, metric)}.sql",
         }
         for metric in work.queries
     ]  # fmt: skip
@@ -376,7 +377,7 @@ def _verify(bundle: Path, data: Path | None) -> Checked:
     metrics = [_metric(one["metric"]) for one in manifest["metrics"]]
     work = plan(metrics, rules)
     for metric, about in zip(metrics, manifest["metrics"], strict=True):
-        if work.fingerprint(metric) != about["fingerprint"]:
+        if fingerprint_of(work, metric) != about["fingerprint"]:
             notes.append(f"{metric}: is computed by other SQL here than in the bundle")
     con = database.scratch(database.Resources())
     try:

@@ -39,11 +39,10 @@ NEEDS = (
 class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A relation as its file defines it.
 
-    `needs` names what must be in scope besides judgments and hits. An `inline` relation is written
-    into its reader as a subquery; the others are made as tables, once for all readers, without the
-    `spare` columns that no reader names. `params` are parameters of every metric that reads the
-    relation, declared as in a metric's header; `optional` are parameters that a metric may have,
-    None if it does not; `assumes` has values in place of None.
+    `needs` names what must be in scope besides judgments and hits. An `inline` relation is computed
+    where it is read, the others once for all readers. `params` are parameters of every metric that
+    reads the relation, declared as in a metric's header; `optional` are parameters that a metric may
+    have, None if it does not; `assumes` has values in place of None.
     """
 
     name: str
@@ -52,7 +51,6 @@ class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     reads: tuple[str, ...]
     needs: tuple[str, ...] = ()
     inline: bool = False
-    spare: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     assumes: dict[str, Any] = {}
     params: dict[str, dict[str, Any]] = field(default={}, name="param")
