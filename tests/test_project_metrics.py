@@ -319,7 +319,7 @@ def test_other_ways_to_be_no_metric(here: Folder) -> None:
     ("old", "new", "words"),
     [
         ("max(relevance)", "max(relevnce)", "in: select run_id, query_id, max(relevnce)"),
-        ("max(relevance)", "max(relevance", "Parser Error"),
+        ("max(relevance)", "max(relevance", "is not one SELECT: syntax error"),
         ("max(relevance)", "max(doc_id)", "gives a value of type VARCHAR; make it a number"),
         ("max(relevance)", "max('nan'::double)", "a value that is no finite number for query q1"),
         ("max(relevance)", "{{ cutoff + 'a' }}", "the template formulas/Best.sql.j2 fails: "),

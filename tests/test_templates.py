@@ -312,7 +312,10 @@ def test_what_a_metric_reads_is_what_it_says(name: str) -> None:
         work = _Bare(protocols.get("default"))
         work.add(metric)
         sql = chain(work, [metric]).without(work.tables).rows(metric)
-        known = {*metric.definition.reads, "relevant_queries"}  # the parameter no_relevant reads these
+        known = {
+            *metric.definition.reads,
+            "relevant_queries",
+        }  # the parameter no_relevant reads these
         assert tables_of(sql) <= known, str(metric)
 
 

@@ -49,7 +49,7 @@ class Chain:
 
 
 def chain(work: Plan, metrics: Iterable[Metric], made: Mapping[Metric, str] | None = None) -> Chain:
-    """Return the steps that compute some metrics of a plan; those that are `made` have a query of their own.
+    """Return the steps that compute some metrics of a plan; those that are `made` have their own query.
 
     Metrics that are expressions over the rows of one relation are columns of one step.
     """
@@ -57,19 +57,19 @@ def chain(work: Plan, metrics: Iterable[Metric], made: Mapping[Metric, str] | No
     rows = {metric: made.get(metric) or work.add(metric) for metric in metrics}
     read = (table for one in metrics if one not in made for table in work.read[str(one)].tables)
     steps = {table: work.tables[table] for table in work.below(*read)}
+    facts: dict[Fact, str] = {}
     groups: dict[str, _Group] = {}
     queries: dict[str, str] = {}
     found = Chain(steps, frozenset(work.inline))
     for metric, values in rows.items():
         if isinstance(values, Expression):
-            group = groups.setdefault(values.over, _Group(values.over, values.is_grouped))
+            group = groups.setdefault(values.over, _Group(values, facts))
             found.values[metric] = group.step, group.add(str(metric), values)
         else:
             step = queries.setdefault(values, ident(f"{metric} by query"))
             steps[step] = values
             found.values[metric] = step, "value"
-    for group in groups.values():
-        steps |= group.steps()
+    steps |= _fact_steps(facts) | {group.step: group.sql() for group in groups.values()}
     for metric in metrics:
         if metric.params.get(NO_RELEVANT) is not None and metric not in made:
             _set_apart(work, metric, found)
@@ -117,8 +117,8 @@ def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
 def fingerprint_of(work: Plan, metric: Metric, contents: Contents | None = None) -> str:
     """Return a hash of everything that a metric's values depend on, besides run and judgments.
 
-    That is the statement that computes it, without comments, with the functions that it calls, the source
-    of a metric in Python, the better direction, and those contents that the metric reads.
+    That is the statement that computes it, without comments, with the functions that it calls, the
+    source of a metric in Python, the better direction, and those contents that the metric reads.
     """
     rules = work.protocol
     alone = plan([metric], rules, sliced=work.sliced)
@@ -142,55 +142,56 @@ def fingerprint_of(work: Plan, metric: Metric, contents: Contents | None = None)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@dataclass
 class _Group:
-    """Expressions over the rows of one relation: the columns of one step, and the facts that they need."""
+    """Expressions over the rows of one relation: the columns of one step.
 
-    over: str
-    is_grouped: bool
-    by: dict[str, None] = field(default_factory=dict)
-    columns: dict[str, str] = field(default_factory=dict)
-    facts: dict[Fact, str] = field(default_factory=dict)
+    `facts` are the columns of facts that the groups of a chain share.
+    """
 
-    @property
-    def step(self) -> str:
-        return f"values_of_{self.over}"
+    def __init__(self, first: Expression, facts: dict[Fact, str]) -> None:
+        self.over = first.over
+        self.step = f"values_of_{first.over}"
+        self._is_grouped = first.is_grouped
+        self._facts = facts
+        self._joins: dict[str, tuple[str, ...]] = {}
+        self._by: dict[str, None] = {}
+        self._columns: dict[str, str] = {}
 
     def add(self, name: str, values: Expression) -> str:
         """Add an expression; return its column, which may be that of an equal one."""
         sql = values.sql
+        self._by |= dict.fromkeys(values.by)
         for number, fact in enumerate(values.facts):
-            sql = sql.replace(marked(number), self._name(fact))
-        self.by |= dict.fromkeys((*values.by, *map(self._name, values.facts)))
-        return self.columns.setdefault(sql, name)
+            if fact not in self._facts:  # of several with one name, the later ones are numbered
+                alike = sum(one.name == fact.name for one in self._facts)
+                self._facts[fact] = f"{fact.name}_{alike + 1}" if alike else fact.name
+            sql = sql.replace(marked(number), self._facts[fact])
+            self._by[self._facts[fact]] = None
+            self._joins[_facts_of(fact.over)] = fact.keys
+        return self._columns.setdefault(sql, name)
 
-    def steps(self) -> dict[str, str]:
-        """Return the step of the values, after those of the facts."""
-        made: dict[str, str] = {}
-        joins: dict[str, tuple[str, ...]] = {}
-        for over in dict.fromkeys(fact.over for fact in self.facts):
-            those = {fact: name for fact, name in self.facts.items() if fact.over == over}
-            first = next(iter(those))
-            joins[f"facts_of_{over}"] = first.keys
-            made[f"facts_of_{over}"] = render(
-                "statements/expressions",
-                columns={fact.sql: name for fact, name in those.items()}, over=over, keys=first.keys,
-                by=first.keys if first.is_grouped else (), joins={},
-            )  # fmt: skip
+    def sql(self) -> str:
+        """Return the query of the values."""
         keys = ("run_id", "query_id")
-        made[self.step] = render(
-            "statements/expressions",
-            columns=self.columns, over=self.over, keys=keys,
-            by=(*keys, *self.by) if self.is_grouped else (), joins=joins,
-        )  # fmt: skip
-        return made
+        by = (*keys, *self._by) if self._is_grouped else ()
+        words = {"columns": self._columns, "over": self.over, "keys": keys, "by": by}
+        return render("statements/expressions", **words, joins=self._joins)
 
-    def _name(self, fact: Fact) -> str:
-        """Return the column of a fact; of several with one name, the later ones are numbered."""
-        if fact not in self.facts:
-            alike = sum(one.name == fact.name for one in self.facts)
-            self.facts[fact] = f"{fact.name}_{alike + 1}" if alike else fact.name
-        return self.facts[fact]
+
+def _fact_steps(facts: Mapping[Fact, str]) -> dict[str, str]:
+    """Return the steps of facts, one for each relation that they are over."""
+    steps = {}
+    for first in facts:
+        columns = {fact.sql: name for fact, name in facts.items() if fact.over == first.over}
+        steps[_facts_of(first.over)] = render(
+            "statements/expressions", columns=columns, over=first.over, keys=first.keys,
+            by=first.keys if first.is_grouped else (), joins={},
+        )  # fmt: skip
+    return steps
+
+
+def _facts_of(over: str) -> str:
+    return f"facts_of_{over}"
 
 
 def _set_apart(work: Plan, metric: Metric, found: Chain) -> None:

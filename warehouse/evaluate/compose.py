@@ -171,7 +171,8 @@ def _statement(
         )
         for metric, (step, column) in found.values.items()
     ]  # fmt: skip
-    steps = _steps([*found.steps.values(), *values], scope | work.tables) | found.steps
+    own = found.without(work.tables).steps
+    steps = _steps([*own.values(), *values], scope | work.tables) | own
     order = ", ".join("123"[: 3 if by_query else 2])
     whole = Chain(steps, frozenset(work.inline)).written()
     return "\n".join([whole, "\nunion all\n".join(values), f"order by {order}"])

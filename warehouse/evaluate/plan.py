@@ -144,7 +144,7 @@ class _Writer:
         return f"total({name}, query_id)"
 
     def fact(self, over: _Reference, name: str, caller: Callable[[], str]) -> str:
-        """Take an expression over the rows of each query in another relation; return what stands for it."""
+        """Take an expression over a query's rows in another relation; return what stands for it."""
         keys, is_grouped = _keys(over)
         one = Fact(name, str(over), keys, is_grouped, dedent(caller()).strip())
         if one not in self.facts:
@@ -153,7 +153,7 @@ class _Writer:
 
 
 def _keys(over: _Reference) -> tuple[tuple[str, ...], bool]:
-    """Return the columns that name a query, or a ranking, in a relation; and whether it has more rows."""
+    """Return the columns that name a query or a ranking, and whether it has several rows for it."""
     grain = over._relation.grain
     keys = tuple(key for key in ("run_id", "query_id") if key in grain)
     return keys, len(grain) > len(keys)

@@ -48,12 +48,13 @@ def blamed(metric: Metric) -> Iterator[None]:
 def checked(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, table: str) -> str:
     """Compute a metric into a scratch table, refuse it if its rows are wrong, and return its query.
 
-    It must be one SELECT that reads only relations or what is in scope, and have one row for each query
-    that counts.
+    It must be one SELECT, or one expression, that reads only relations or what is in scope, and have one
+    row for each query that counts.
     """
     where = f"{metric}: the SQL of {metric.definition.where}"
-    steps = chain(work, [metric])
-    _check_sql(con, where, steps.without(work.tables).rows(metric), work.tables)
+    steps, own = chain(work, [metric]), work.add(metric)
+    sql = own if isinstance(own, str) else steps.without(work.tables).rows(metric)
+    _check_sql(con, where, sql, work.tables)
     query = steps.rows(metric)
     described = con.execute(f"describe from (\n{query}\n)").fetchall()
     types = {str(row[0]): str(row[1]) for row in described}
