@@ -115,10 +115,9 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _copied_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Make new warehouse files by copying an empty one: the migrations run once for all tests.
+    """Make new warehouse files by copying an empty one, which is made once for all tests.
 
-    Tests of the migrations use the fixture `migrated`; separate processes run the migrations
-    themselves.
+    Tests of the schema use the fixture `migrated`; separate processes make their files themselves.
     """
     empty = tmp_path_factory.mktemp("empty") / "empty.duckdb"
 
@@ -154,7 +153,7 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def migrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make new warehouse files with the migrations, as the program does."""
+    """Make and upgrade warehouse files as the program does."""
     monkeypatch.setattr(schema, "ensure", migrate)
 
 

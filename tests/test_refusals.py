@@ -338,7 +338,9 @@ def test_a_copy_made_while_the_database_was_written(tmp_path: Path) -> None:
             found.append(str(error).split("\n"))
         assert len(whole.datasets().fetchall()) == 4
     said = (
-        "is damaged or cut short, or was copied while it was written: put a good copy in its place"
+        "is damaged or cut short, or was copied while it was written: put a good copy in its place, "
+        "such as a backup or a replica of 'warehouse publish'; what can still be read of it, 'warehouse "
+        "export' saves"
     )
     assert {first for first, _ in found} == {f"{copy.path}: {said}"}
 

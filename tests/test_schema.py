@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import shutil
 import struct
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import next_revision
 import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
-from conftest import migrate
 from projects import command, stored
 
 from warehouse.analyze.view_examples import EXAMPLES
@@ -22,6 +25,7 @@ from warehouse.cli.application import names as commands
 from warehouse.config import settings
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import verify
+from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema, schema
 from warehouse.warehouse import Warehouse
@@ -60,11 +64,17 @@ def columns(path: Path, *, whole: bool = False) -> dict[str, list[str]]:
     return tables
 
 
+def by_migrations(folder: Path) -> Path:
+    """Return a new file in which the migrations made all, and not the script."""
+    path = folder / "warehouse.duckdb"
+    with mock.patch.object(own_schema, "make_new", return_value=False):
+        assert schema.ensure(path) is True
+    return path
+
+
 @pytest.fixture(scope="module")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("made") / "warehouse.duckdb"
-    assert migrate(path) is True
-    return path
+    return by_migrations(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
@@ -249,6 +259,66 @@ def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
         assert con.execute("select * from store.alembic_version").fetchall() == [
             (settings.SCHEMA_REVISION,)
         ]
+
+
+def test_a_new_file_is_made_by_one_script(made: Path, tmp_path: Path) -> None:
+    """It has what the migrations make, without importing Alembic, and is written anew with them."""
+    folder = settings.resource_folder("migrations")
+    anew = "write the script anew: PYTHONPATH=. python tests/test_schema.py"
+    assert (folder / own_schema.NEW).read_text().startswith(own_schema.history(folder)), anew
+    code = (
+        "import sys; from warehouse.warehouse import Warehouse\n"
+        "assert Warehouse('new.duckdb').init() and 'alembic' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert everything(tmp_path / "new.duckdb") == everything(made)
+    with opened(tmp_path / "new.duckdb") as con:
+        assert con.execute("from store.alembic_version").fetchall() == [(settings.SCHEMA_REVISION,)]
+
+
+def everything(path: Path) -> dict[str, tuple[str | None, str]]:
+    """Return comment and SQL, or type, of each table, view, macro and column."""
+    with opened(path) as con:
+        rows = con.execute(
+            """
+            select format('table {}.{}', schema_name, table_name), comment, sql
+            from duckdb_tables() where not internal
+            union all
+            select format('view {}.{}', schema_name, view_name), comment, sql
+            from duckdb_views() where not internal
+            union all
+            select
+                if(function_type = 'table_macro', 'macro table ', 'macro ')
+                || schema_name || '.' || function_name,
+                comment, parameters::varchar || macro_definition
+            from duckdb_functions() where not internal
+            union all
+            select format('column {}.{}."{}"', schema_name, table_name, column_name), comment, data_type
+            from duckdb_columns() where not internal
+            order by all
+            """
+        ).fetchall()
+    return {what: (comment, sql) for what, comment, sql in rows}
+
+
+def script(path: Path, folder: Path) -> str:
+    """Return the script that makes what a file has: a line for each table, view and macro."""
+    found = everything(path)
+    created = {what: sql for what, (_, sql) in found.items() if what.startswith("table ")}
+    for name, (kind, body) in own_schema._written(folder).items():
+        full = name if "." in name else f"main.{name}"
+        what = next((one for one in found if one.endswith(f" {full}")), None)
+        if what is not None:
+            plain = " ".join(own_schema._COMMENT.sub("", body).split())
+            created[what] = f"create {kind} {name} {plain};"
+    lines = [own_schema.history(folder), "create schema if not exists store;"]
+    for what, sql in created.items():
+        start = f"column {what.rpartition(' ')[2]}."
+        said = [what, *(one for one in found if one.startswith(start))]
+        comments = (f"comment on {one} is {literal(found[one][0])};" for one in said)
+        lines.append(" ".join([sql, *comments]))
+    lines.append(f"insert into store.alembic_version values ('{settings.SCHEMA_REVISION}');")
+    return "\n".join(lines) + "\n"
 
 
 def _described(path: Path) -> list[tuple]:
@@ -577,3 +647,10 @@ def test_what_a_killed_maker_has_left_is_removed(wh: Warehouse) -> None:
     wh.init()
     assert not part.exists()
     assert wh.path.exists()
+
+
+if __name__ == "__main__":
+    of = settings.resource_folder("migrations")
+    with tempfile.TemporaryDirectory() as place:
+        (of / own_schema.NEW).write_text(script(by_migrations(Path(place)), of), encoding="utf-8")
+        print(f"wrote {of / own_schema.NEW}")

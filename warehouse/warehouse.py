@@ -1113,23 +1113,6 @@ class Warehouse:
             found = verify.verify(con, dataset, sample=sample, seed=seed, on_group=on_group)
             return presentation.verified(found, None if sample is None else seed)
 
-    def mend(self) -> int:
-        """Make the file readable again after a kill or a power failure cut a write within a block.
-
-        It does so only if everything in the file is as it was written, which it checks in a copy.
-        Returns how many blocks were mended; 0 if the file can be read. Raises DatabaseError if it
-        cannot be mended.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.init()
-        >>> wh.mend()
-        0
-        """
-        from warehouse.evaluate import mend
-
-        return mend.mend(self.file)
-
     @staticmethod
     def verify_bundle(
         bundle: str | os.PathLike[str],

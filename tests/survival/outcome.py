@@ -22,8 +22,7 @@ _PAUSE = 30
 class Outcome:
     """The number of cases by how they ended, and the failures with their words.
 
-    `by_operation` has the numbers of each operation, `sizes` its number of writes; `mended` counts
-    the files that were torn and had to be mended.
+    `by_operation` has the numbers of each operation, `sizes` its number of writes.
     """
 
     title: str
@@ -32,7 +31,6 @@ class Outcome:
     failures: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
-    mended: int = 0
     asked: int = 0
     started: float = field(default_factory=time.monotonic)
     _told: float = field(default_factory=time.monotonic)
@@ -65,11 +63,8 @@ class Outcome:
     def _head(self) -> str:
         ends = ", ".join(f"{number:,} {end}" for end, number in sorted(self.ends.items()))
         total = f"{self.ends.total():,}" + (f" of {self.asked:,}" if self.asked else "")
-        failed = f"{len(self.failures):,} not survived"
-        if self.mended:
-            failed += f", {self.mended:,} mended"
         return (
-            f"{self.title}: {total} cases ({ends}), {failed}, "
+            f"{self.title}: {total} cases ({ends}), {len(self.failures):,} not survived, "
             f"{time.monotonic() - self.started:.0f} s"
         )
 

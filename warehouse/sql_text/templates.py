@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
-import json
-import marshal
 import os
 import re
 from collections.abc import Iterable, Mapping, MutableMapping
@@ -35,63 +32,34 @@ _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
-# What is kept holds for these versions of Python, Jinja and this program, and may not be cut off.
-_VERSION = importlib.util.MAGIC_NUMBER + f"{jinja2.__version__} {VERSION} ".encode()
-
-
-class _Kept(jinja2.BytecodeCache):
+class _Kept(jinja2.FileSystemBytecodeCache):
     """What was made of templates, kept between processes in the user's cache folder.
 
-    It is executed when it is read: a folder or a file that others could have written is not used.
+    It is executed when it is read: a folder or a file that others could have written is not used. What
+    cannot be read or written is made again.
     """
 
     def __init__(self) -> None:
         # a relative path would name a folder of whoever made the current one
         given = Path(os.environ.get("XDG_CACHE_HOME") or "")
         base = given if given.is_absolute() else project.expanded("~/.cache")
-        self._folder = base / "ranking-warehouse" / "templates" if base.is_absolute() else None
+        kept = base / "ranking-warehouse" / "templates"
+        self._folder = kept if base.is_absolute() else Path(os.devnull)
+        super().__init__(str(self._folder), "%s")
+
+    def get_source_checksum(self, source: str) -> str:
+        """Filters are applied to constants when a template is compiled, so versions count."""
+        return super().get_source_checksum(f"{jinja2.__version__} {VERSION} {source}")
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        source, kept = bucket.checksum.encode(), self.get(bucket.key)
-        if kept.startswith(source):  # else the template has changed since
-            bucket.code = marshal.loads(kept[len(source) :])
+        with contextlib.suppress(Exception):  # whatever a file that was cut off makes of pickle
+            if all(is_private(one.lstat()) for one in (self._folder, self._folder / bucket.key)):
+                super().load_bytecode(bucket)
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        self.put(bucket.key, bucket.checksum.encode() + marshal.dumps(bucket.code))
-
-    def get(self, key: str) -> bytes:
-        """Return what was kept, or nothing."""
-        if self._folder is None:
-            return b""
-        with contextlib.suppress(OSError):
-            if not is_private(self._folder.lstat()):
-                return b""
-            with open(self._folder / key, "rb", opener=_not_linked) as file:
-                content = file.read() if is_private(os.fstat(file.fileno())) else b""
-            if content.startswith(_head(content[len(_head(b"")) :])):
-                return content[len(_head(b"")) :]
-        return b""
-
-    def put(self, key: str, content: bytes) -> None:
-        """Keep something, if the folder can be written."""
-        if self._folder is None:
-            return
-        written = self._folder / f"{key}.{os.getpid()}"
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(written, "xb", opener=_not_linked) as file:
-                file.write(_head(content) + content)
-            written.replace(self._folder / key)
-
-
-def _not_linked(path: str, flags: int) -> int:
-    """Open a file that nobody else can write, unless it is a link to another."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
-
-
-def _head(content: bytes) -> bytes:
-    """Return what stands before a content that is kept."""
-    return _VERSION + hashlib.sha256(content).digest()
+            super().dump_bytecode(bucket)
 
 
 @cache
@@ -139,12 +107,8 @@ def render(name: str, **values: Any) -> str:
 @cache
 def compiled(text: str) -> jinja2.Template:
     """Return the compiled template of a text, compiled once for all processes."""
-    env = environment()
-    bucket = _kept().get_bucket(env, _digest(text), None, text)
-    if bucket.code is None:
-        bucket.code = env.compile(text)
-        _kept().set_bucket(bucket)
-    return env.template_class.from_code(env, bucket.code, env.make_globals(None))
+    env, name = environment(), _digest(text)
+    return jinja2.DictLoader({name: text}).load(env, name, env.make_globals(None))
 
 
 def source(name: str) -> str:
@@ -206,12 +170,12 @@ def variables(text: str, where: str = "template") -> set[str]:
 
 def _undeclared(text: str) -> set[str]:
     """Return the names that a text uses and does not set itself, parsed once for all processes."""
-    key = _digest(f"undeclared {jinja2.__version__} {text}")
-    with contextlib.suppress(ValueError):
-        return set(json.loads(_kept().get(key)))
-    found = jinja2.meta.find_undeclared_variables(environment().parse(text))
-    _kept().put(key, json.dumps(sorted(found)).encode())
-    return found
+    bucket: Any = _kept().get_bucket(environment(), _digest(f"undeclared {text}"), None, text)
+    if bucket.code is None:
+        # no code, but written and read like it
+        bucket.code = sorted(jinja2.meta.find_undeclared_variables(environment().parse(text)))
+        _kept().set_bucket(bucket)
+    return set(bucket.code)
 
 
 def _digest(text: str) -> str:

@@ -7,7 +7,6 @@ the edge (`at_the_edge`), where files are opened and sources scored, none leaves
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,15 +164,10 @@ def is_broken_off(error: Exception) -> bool:
 
 
 def _damaged(path: Path, error: Exception) -> DatabaseError:
-    torn = ""
-    if "does not match stored checksum" in str(error):
-        torn = (
-            "; if a program was killed while it wrote, or the power failed, try: warehouse verify "
-            f"--mend --db {shlex.quote(str(path))}"
-        )
     return DatabaseError(
         f"{path}: is damaged or cut short, or was copied while it was written: put a good copy in its "
-        f"place{torn}\n{first_line(error)}"
+        "place, such as a backup or a replica of 'warehouse publish'; what can still be read of it, "
+        f"'warehouse export' saves\n{first_line(error)}"
     )
 
 

@@ -7,6 +7,7 @@ finds them first. The tables are compared with those of the file's revision befo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
@@ -52,6 +53,8 @@ _VARYING = re.compile(r'"(?=\w+")|(?<=\w)"| USING COMPRESSION \w+')
 _NAMED = re.compile(r"\bstore\.(\w+)")
 _WORD = re.compile(r"\w+")
 _TABLES = "tables.json"
+# The script that makes what all migrations make.
+NEW = "new.sql"
 # What may ask for relations that it does not name.
 _ANY = re.compile(
     r"\b(show|information_schema|sqlite_master|(duckdb|pg)_\w+)\b|^\s*describe\s*;?\s*$",
@@ -166,6 +169,26 @@ def _written(folder: Path) -> dict[str, tuple[str, str]]:
 def for_people() -> list[str]:
     """Return the names of the views and macros for people."""
     return [name for name in definitions(_folder()) if "." not in name]
+
+
+def history(folder: Path) -> str:
+    """Return the first line of the script that makes what the migrations of a folder make."""
+    steps = [*sorted((folder / "versions").glob("*.*")), folder / "views.sql", folder / "env.py"]
+    text = "\n".join(step.read_text(encoding="utf-8") for step in steps)
+    return f"-- Made from migrations {hashlib.sha256(text.encode()).hexdigest()}."
+
+
+def make_new(con: duckdb.DuckDBPyConnection, alias: str) -> bool:
+    """Make all tables and views in an empty file, without the migrations; return whether it did.
+
+    It does not if the script is that of other migrations.
+    """
+    script = (_folder() / NEW).read_text(encoding="utf-8")
+    if script.partition("\n")[0] != history(_folder()):
+        return False
+    con.execute(f"use {ident(alias)}.main")
+    con.execute(script)
+    return True
 
 
 def make_schemas(con: duckdb.DuckDBPyConnection) -> None:

@@ -259,14 +259,18 @@ def ensure(
 
 
 def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
-    from alembic import command
-    from alembic.script import ScriptDirectory
-
-    config = alembic_config(connection)
     con = database.raw(connection)
     if found is None:
         # planning the hundreds of statements would take as long as running them on empty tables
         con.execute("pragma disable_optimizer")
+        if own_schema.make_new(con, database.ALIAS):
+            return
+    # importing Alembic takes as long as the script
+    from alembic import command
+    from alembic.script import ScriptDirectory
+
+    config = alembic_config(connection)
+    if found is None:
         command.upgrade(config, "head")
         return
     known = {s.revision for s in ScriptDirectory.from_config(config).walk_revisions()}

@@ -2,6 +2,7 @@
 
 The queue is a hidden file that is there only while somebody waits. A ticket is a lock on one of its
 bytes, which the system releases when a process ends, so nothing that was killed stays in the queue.
+Trying again by chance would not do: readers whose times overlap leave no moment to one that writes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import typer
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
-from warehouse.errors import UsageError, counted
+from warehouse.errors import UsageError
 
 SECTION, PLACE = "History", 4
 EXAMPLES = {"verify": ("warehouse verify -d dl19 --sample 5 --seed 1", "warehouse verify --all")}
@@ -57,14 +57,6 @@ def verify(
             help="Seed of the sample, to take the same one again.",
         ),
     ] = None,
-    mend: Annotated[
-        bool,
-        typer.Option(
-            "--mend",
-            help="First make a file readable whose writing was cut by a kill or a power failure, if "
-            "nothing in it is lost.",
-        ),
-    ] = False,
     format: options.Format = "table",
     out: options.Output = None,
     wide: options.Wide = False,
@@ -86,7 +78,7 @@ def verify(
     from warehouse.warehouse import Warehouse
 
     if bundle is not None:
-        _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed, mend=mend)
+        _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed)
         with Progress("verifying"):
             checked = Warehouse.verify_bundle(bundle, data, signers)
         output.show(checked, format, out, places=17, wide=wide)
@@ -104,9 +96,6 @@ def verify(
             raise UsageError(f"{option}: goes with a sample; with --all there is none")
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    if mend:
-        blocks = wh.mend()
-        output.say(f"mended: {counted(blocks, 'block')}" if blocks else "nothing to mend")
     with Progress("verifying", "step") as step:
         found = wh.verify(
             dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
