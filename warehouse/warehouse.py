@@ -1117,8 +1117,8 @@ class Warehouse:
         """Make the file readable again after a kill or a power failure cut a write within a block.
 
         It does so only if everything in the file is as it was written, which it checks in a copy.
-        Returns how many blocks were mended; 0 if the file can be read. Raises DatabaseError if it
-        cannot be mended.
+        Returns how many blocks were mended; 0 if the file can be read. In that, current values that are
+        not right are derived anew. Raises DatabaseError if it cannot be mended.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")

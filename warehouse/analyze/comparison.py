@@ -182,7 +182,7 @@ def _best_first(
             f"{sort}: runs are sorted by a metric that is compared: {listing(metrics)}"
         )
     rows = con.execute(
-        "select run, value from score_versions where is_current and dataset = $dataset "
+        "select run, value from scores where dataset = $dataset "
         "and protocol = $protocol and metric = $metric",
         {"dataset": dataset, "protocol": rules.name, "metric": by},
     ).fetchall()

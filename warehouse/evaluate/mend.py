@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from warehouse.errors import DatabaseError, WarehouseError
 from warehouse.evaluate import verify
+from warehouse.sql_text.templates import render
 from warehouse.store.file import WarehouseFile
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -45,10 +46,17 @@ class _Block(NamedTuple):
 def mend(file: WarehouseFile) -> int:
     """Mend the file, unless it can be read; return how many of its blocks were torn.
 
+    What is stored as current in a file that can be read is derived anew, if it is not right.
+
     Raises DatabaseError, and leaves the file as it is, if more than checksums is wrong.
     """
     path = file.existing()
     if next(_wrong(file), None) is None:
+        with file.read() as con:
+            is_right = not con.execute(render("checks/stored_current")).fetchall()
+        if not is_right:
+            with file.transaction() as con:
+                con.execute(render("statements/current_scores", runs=())).fetchall()
         return 0
     with scratch_folder() as folder:
         copy = WarehouseFile(folder / "copy.duckdb", file.resources, file.lock_timeout)

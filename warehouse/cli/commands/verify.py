@@ -62,7 +62,7 @@ def verify(
         typer.Option(
             "--mend",
             help="First make a file readable whose writing was cut by a kill or a power failure, if "
-            "nothing in it is lost.",
+            "nothing in it is lost, and derive current values anew that are not right.",
         ),
     ] = False,
     format: options.Format = "table",
