@@ -33,6 +33,19 @@ from store.newest_evaluation
 join store.score using (evaluation_id)
 where kind = 'metric' and slice_id is null;
 
+/* One row per current run, metric and protocol: the value over all queries, against the current qrels. It reads what is
+   stored as current, and is fast. */
+create view scores as
+select
+    dataset.name as dataset, run.name as run, run.version as run_version, run.system, qrels.version as qrels_version,
+    metric, protocol, direction, aggregate, value,
+    current_score.num_queries,  -- Number of queries that went into the value: those where it is defined.
+    num_answered, num_judged, evaluated_at, run.run_at, run.ingested_at, run_id, qrels_id, evaluation_id
+from store.current_score
+join store.run using (run_id)
+join store.qrels using (qrels_id)
+join store.dataset on dataset.dataset_id = qrels.dataset_id;
+
 /* One row per version of a run, version of the qrels, metric, protocol and query: the newest value of the query.
    The protocol default has a row for each judged query, also where the run has no documents; other protocols may
    have fewer or more. A metric of all lists together, such as Coverage, has none. */
@@ -443,8 +456,7 @@ create view leaderboard as
 with
 asked as (
     select dataset, metric, protocol, arg_max(direction, evaluated_at) as direction
-    from score_versions
-    where is_current
+    from scores
     group by dataset, metric, protocol
 ),
 listed as (
@@ -454,7 +466,7 @@ listed as (
         evaluated.run_id is not null as is_evaluated
     from asked
     join (from store.run_version where is_current) as run_version using (dataset)
-    left join (from score_versions where is_current) as evaluated using (dataset, metric, protocol, run)
+    left join scores as evaluated using (dataset, metric, protocol, run)
 )
 select
     dataset, metric, protocol,
@@ -485,13 +497,13 @@ select * exclude (is_current) from prediction_versions where is_current;
 create view qrels as
 select * exclude (is_current) from qrels_versions where is_current;
 
-/* One row per current run, metric and protocol: the value over all queries, against the current qrels. */
-create view scores as
-select * exclude (is_current) from score_versions where is_current;
-
 /* One row per current run, metric, protocol and query: the value of the query, against the current qrels. */
 create view query_scores as
-select * exclude (is_current) from query_score_versions where is_current;
+select
+    dataset, run, run_version, system, qrels_version, metric, protocol, query_id, query_score.value, evaluation_id,
+    direction, run_id
+from scores
+join store.query_score using (evaluation_id);
 
 /* One row per current run, metric, protocol and query that the value leaves out, though it is in the qrels, in the
    run, or has a row of the metric; the value counts scores.num_queries. */

@@ -53,14 +53,14 @@ def orders(*values: dict[str, float | None], directions: str = "", **asked: Any)
     """Return what the analysis says of metrics m0, m1 … with these values by run."""
     with database.memory() as con:
         con.execute(
-            "create table score_versions (dataset varchar, metric varchar, protocol varchar, "
+            "create table scores (dataset varchar, metric varchar, protocol varchar, "
             "run varchar, direction varchar, value double, is_current boolean)"
         )
         for number, found in enumerate(values):
             direction = "lower" if directions[number : number + 1] == "<" else "higher"
             for run, value in found.items():
                 con.execute(
-                    "insert into score_versions values ('d', $1, 'p', $2, $3, $4, true)",
+                    "insert into scores values ('d', $1, 'p', $2, $3, $4, true)",
                     [f"m{number}", run, direction, value],
                 )
         relation = con.sql(

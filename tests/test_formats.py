@@ -10,13 +10,16 @@ import csv
 import datetime as dt
 import io
 import json
+import math
 import os
+import random
 import time
 from pathlib import Path
 
 import duckdb
 import pytest
 from refusals import expect_refusal
+from tabulate import tabulate
 
 from warehouse.errors import UsageError
 from warehouse.metrics.notation import lines, request
@@ -82,6 +85,46 @@ def test_a_board_in_each_format(con: duckdb.DuckDBPyConnection, format: str) -> 
 @pytest.mark.parametrize("format", ["csv", "json", "jsonl", "table"])
 def test_every_kind_of_value(con: duckdb.DuckDBPyConnection, format: str) -> None:
     golden(f"kinds.{EXTENSIONS[format]}", formats.text(con.sql(KINDS), format))
+
+
+def test_plain_tables_are_as_tabulate_makes_them() -> None:
+    """Cells of every kind and width, in columns of one kind and of several, and tables without rows."""
+    chance = random.Random(1)
+    words = [
+        "a",
+        "",
+        "ab c",
+        "é",
+        "漢字",
+        " x  y ",
+        "e\u0301",
+        "\u200b",
+        "😀",
+        "1.5",
+        "-3",
+        "wide text",
+    ]
+    kinds = [
+        lambda: chance.random() * 10 ** chance.randrange(6),
+        lambda: chance.choice([-1.5, math.nan, math.inf, None, True, 3]),
+        lambda: chance.randrange(2000),
+        lambda: chance.choice(words) + chance.choice(words),
+    ]
+    for _ in range(500):
+        columns = [chance.choice(kinds) for _ in range(chance.randrange(1, 5))]
+        heads = [chance.choice(words) + chance.choice(["h", "AP ↑"]) for _ in columns]
+        rows = [[kind() for kind in columns] for _ in range(chance.randrange(5))]
+        numeric = [chance.random() < 0.5 for _ in columns]
+        text = tabulate(
+            [[formats.cell(value, 4) for value in row] for row in rows],
+            headers=heads, tablefmt="simple", disable_numparse=True,
+            colalign=["right" if one else "left" for one in numeric] if rows else None,
+        )  # fmt: skip
+        expected = [line.rstrip() for line in text.splitlines()]
+        found = formats.table(heads, rows, numeric, "table").splitlines()
+        assert len(found) == 2 + len(rows)  # tabulate leaves out a last line that is empty
+        assert found[: len(expected)] == expected
+        assert not any(found[len(expected) :])
 
 
 def test_the_layout_of_trec_eval() -> None:

@@ -1085,12 +1085,13 @@ class Warehouse:
         *,
         sample: int | None = None,
         seed: int = 0,
+        renew: bool = False,
         on_group: Callable[[str], None] | None = None,
     ) -> Result:
         """Recompute stored values from the stored predictions and compare every bit.
 
         It recomputes all evaluations, or a `sample` of that many, each with its queries. Nothing is
-        stored. Whatever the dataset (default: all), the whole database is searched for rows that
+        stored, but with `renew` the current values are first derived anew if they are wrong. Whatever the dataset (default: all), the whole database is searched for rows that
         cannot be right. Returns the numbers that differ: `dataset, run, metric, protocol, part,
         query_id, position, what, stored, computed, evaluation_id`. Attributes: `is_good,
         num_verified, num_stored, skipped` and the table `problems`.
@@ -1108,6 +1109,8 @@ class Warehouse:
         from warehouse.evaluate import verify
         from warehouse.report import presentation
 
+        if renew:
+            verify.renew(self.file)
         with self.file.read() as con:
             datasets.check(con, dataset)
             found = verify.verify(con, dataset, sample=sample, seed=seed, on_group=on_group)

@@ -186,7 +186,7 @@ def _copy(con: object, first: int, end: int, evaluations: int) -> None:
         "content_hash": "content_hash || '-' || copy",
         "value": f"value * (1 - hash(evaluation_id + {evaluations} * copy) % 1000 / 2000)",
     }
-    for table in ("run", "hit_set", "evaluation", "score", "query_score"):
+    for table in ("run", "hit_set", "evaluation", "score", "query_score", "current_score"):
         columns = [row[0] for row in con.execute(f"describe store.{table}").fetchall()]  # type: ignore[attr-defined]
         changed = ", ".join(f"{new[name]} as {name}" for name in columns if name in new)
         order = "evaluation_id" if "evaluation_id" in columns else "run_id"

@@ -47,16 +47,22 @@ class Board:
 
 @contextmanager
 def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> Iterator[None]:
-    """Look up the current values of a dataset once, for all reads of the view `score_versions`.
+    """Look up the current values of a dataset once, for all reads of `current_score`.
 
-    On this connection the view then has nothing else and, after the block, nothing at all.
+    What the file has stored as current needs no look-up. Where the connection reads another state, this
+    then has nothing else and, after the block, nothing at all.
     """
+    if not con.execute(
+        "select 1 from duckdb_views() where database_name = 'temp' and view_name = 'current_score'"
+    ).fetchall():
+        yield
+        return
     con.execute(render("statements/narrowed", dataset=dataset, protocol=protocol.name))
     try:
         yield
     finally:
         with suppress(duckdb.Error):  # in an aborted transaction, the rollback removes them
-            con.execute("drop view temp.score_versions; drop table temp.current_score")
+            con.execute("drop view temp.current_score; drop table temp.narrowed_score")
 
 
 def of_dataset(

@@ -308,7 +308,7 @@ def current_runs(
     chosen = list(asked)
     if with_others or len(chosen) < 2:
         rows = con.execute(
-            "select distinct run_id, run from score_versions where is_current and dataset = $dataset "
+            "select distinct run_id, run from scores where dataset = $dataset "
             "and protocol = $protocol and list_contains($metrics, metric) order by run_id",
             {"dataset": dataset, "metrics": list(metrics), "protocol": protocol.name},
         ).fetchall()

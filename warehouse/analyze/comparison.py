@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import past, run_choice, significance, stored_metrics
+from warehouse.analyze import past, ranked_lists, run_choice, significance, stored_metrics
 from warehouse.analyze.compare import (
     PAIRS,
     POSTERIORS,
@@ -107,13 +107,15 @@ def compare(
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
         shown = wanted or stored_metrics.with_values(con, [name], rules)
-        made_here = stored_metrics.with_missing(con, [name], shown, rules)
+        named = run_choice.expanded(con, name, named, rest=bool(named) and not choice.is_all)
+        given = [*(base for base in against if base not in named), *named]
+        read = given if named and len(given) > 1 else []
+        ranked_lists.current_runs(con, name, read)
+        made_here = stored_metrics.with_missing(con, [name], shown, rules, runs=read)
         computed = stored_metrics.computed_notes(
             [name], made_here, rules, qrels=qrels, is_past=as_of is not None
         )
         names, apart = _hypotheses(stored_metrics.choose(con, name, wanted, rules))
-        named = run_choice.expanded(con, name, named, rest=bool(named) and not choice.is_all)
-        given = [*(base for base in against if base not in named), *named]
         chosen = current_runs(con, name, given, names, rules, with_others=not named)
         significance.check(how.test)
         asked = candidates.find(con, name, chosen, qrels)
@@ -180,7 +182,7 @@ def _best_first(
             f"{sort}: runs are sorted by a metric that is compared: {listing(metrics)}"
         )
     rows = con.execute(
-        "select run, value from score_versions where is_current and dataset = $dataset "
+        "select run, value from scores where dataset = $dataset "
         "and protocol = $protocol and metric = $metric",
         {"dataset": dataset, "protocol": rules.name, "metric": by},
     ).fetchall()

@@ -216,7 +216,7 @@ def _provenance(
         (row,) = rows
         return dict(zip(columns, row, strict=True))
     valued = con.execute(
-        "select distinct run from score_versions where is_current and dataset = $dataset "
+        "select distinct run from scores where dataset = $dataset "
         "and metric = $metric and protocol = $protocol order by run",
         asked,
     ).fetchall()

@@ -144,8 +144,8 @@ def _without_values(
     """Return a note about the runs that have no values, if there are any."""
     rows = con.execute(
         "select run from run_version where is_current and dataset = $dataset "
-        "and not exists (from score_versions where score_versions.run_id = run_version.run_id "
-        "and is_current and protocol = $protocol "
+        "and not exists (from scores where scores.run_id = run_version.run_id "
+        "and protocol = $protocol "
         "and (len($names) = 0 or list_contains($names, metric))) order by run",
         {"dataset": dataset, "protocol": rules.name, "names": names},
     ).fetchall()

@@ -65,8 +65,7 @@ def _queries(
     shown = stored_metrics.choose(con, dataset, metrics, protocol, slice)
     column_names.check(shown)
     rows = con.execute(
-        "select distinct run from score_versions where is_current and dataset = $dataset "
-        "and protocol = $protocol",
+        "select distinct run from scores where dataset = $dataset and protocol = $protocol",
         {"dataset": dataset, "protocol": protocol.name},
     ).fetchall()
     known = [str(row[0]) for row in rows]
@@ -97,8 +96,7 @@ def _queries(
 def _put_predictions(con: duckdb.DuckDBPyConnection, dataset: str, run: str) -> None:
     """Put the predictions of a run in scope, and what may be left out of them."""
     ((run_id, qrels_id),) = con.execute(
-        "select distinct run_id, qrels_id from score_versions "
-        "where is_current and dataset = $dataset and run = $run",
+        "select distinct run_id, qrels_id from scores where dataset = $dataset and run = $run",
         {"dataset": dataset, "run": run},
     ).fetchall()
     scope = Scope(con)

@@ -33,14 +33,17 @@ def current_runs(
     """
     datasets.check(con, dataset)
     rows = con.execute(
-        "select run_id, run, num_predictions from runs where dataset = $1 order by run", [dataset]
+        "select run_id, run, num_predictions from runs where dataset = $dataset "
+        "and (len($names) = 0 or list_contains($names, run)) order by run",
+        {"dataset": dataset, "names": list(names)},
     ).fetchall()
     found = {str(row[1]): Run(int(row[0]), str(row[1]), int(row[2])) for row in rows}
-    if not found:
+    if not (found or names):
         raise UsageError(none_yet("run", dataset))
     for name in names:
         if name not in found:
-            raise UsageError(no_such_run(name, dataset, found))
+            known = (run.name for run in current_runs(con, dataset))
+            raise UsageError(no_such_run(name, dataset, known))
     return [found[name] for name in dict.fromkeys(names)] if names else list(found.values())
 
 

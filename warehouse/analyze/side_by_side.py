@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import compare, past, resampling, stored_metrics, texts
+from warehouse.analyze import compare, past, ranked_lists, resampling, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.chain import ranked_sql
 from warehouse.evaluate.scope import Scope
@@ -53,7 +53,8 @@ def side_by_side(
     with past.put_one(con, dataset, state, stored_only=False) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         names = [stored_metrics.one_name(con, [name], metric, rules)]
-        made = stored_metrics.with_missing(con, [name], names, rules)
+        both = [one.name for one in ranked_lists.current_runs(con, name, [base, run])]
+        made = stored_metrics.with_missing(con, [name], names, rules, runs=both)
         told = stored_metrics.computed_notes(
             [name], made, rules, qrels=qrels, is_past=as_of is not None
         )

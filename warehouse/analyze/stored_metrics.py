@@ -103,14 +103,6 @@ def _with_values(
     return found
 
 
-def _has_values(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> bool:
-    """Whether any current run has a value against the current qrels; it finds none of them."""
-    ((has,),) = con.execute(
-        render("analyses/has_values"), {"dataset": dataset, "protocol": protocol.name}
-    ).fetchall()
-    return bool(has)
-
-
 def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     """Return a note about metrics if the current qrels are preferences, else an empty text."""
     rows = con.execute(
@@ -248,7 +240,7 @@ def with_missing(
     stored = [] if names or is_past else with_values(con, datasets, protocol, slice)
     shared = [name for name in stored if stored.count(name) == len(datasets)]
     wanted = list(dict.fromkeys(names or shared))
-    if not wanted and not any(_has_values(con, dataset, protocol) for dataset in datasets):
+    if not (wanted or with_values(con, datasets, protocol)):
         rows = con.execute(
             "select distinct metric from score_versions "
             "where list_contains($datasets, dataset) and protocol = $protocol order by metric",
@@ -387,9 +379,9 @@ def directions(
 ) -> dict[str, str]:
     """Return the better direction of each metric, as of when it was last computed."""
     rows = con.execute(
-        "select metric, arg_max(direction, evaluated_at) from score_versions "
-        "where is_current and list_contains($datasets, dataset) "
-        "and protocol = $protocol and list_contains($metrics, metric) group by metric",
+        "select metric, arg_max(direction, evaluated_at) from current_score semi join "
+        "(from qrels_version where list_contains($datasets, dataset)) using (qrels_id) "
+        "where protocol = $protocol and list_contains($metrics, metric) group by metric",
         {"datasets": list(datasets), "protocol": protocol.name, "metrics": list(metrics)},
     ).fetchall()
     return {str(metric): str(direction) for metric, direction in rows}

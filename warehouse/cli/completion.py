@@ -71,8 +71,8 @@ def _metrics(wh: Warehouse, params: dict[str, Any]) -> Iterable[object]:
     stored: list[object] = []
     if wh.path.exists():
         sql = (
-            "select distinct metric from score_versions where is_current "
-            "and ($dataset is null or dataset = $dataset) order by metric"
+            "select distinct metric from scores "
+            "where ($dataset is null or dataset = $dataset) order by metric"
         )
         stored = [row.metric for row in wh.query(sql, {"dataset": _dataset(params)})]
     return [*project.current().aliases, *stored, *sorted(catalogue())]

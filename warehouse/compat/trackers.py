@@ -26,12 +26,11 @@ _VALUES = """
     select
         runs.run, runs.system, runs.tags, run.content_hash, max(evaluated_at) as evaluated_at,
         map(list(metric order by metric), list(value order by metric)) as values
-    from score_versions
+    from scores
     join runs using (run_id)
     join store.run using (run_id)
-    where score_versions.dataset = $dataset
+    where scores.dataset = $dataset
         and protocol = $protocol
-        and score_versions.is_current
         and value is not null
         and (len($metrics::varchar[]) = 0 or list_contains($metrics::varchar[], metric))
     group by all

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import duckdb
 
@@ -11,8 +11,7 @@ from warehouse.errors import UsageError, check_text, check_word, command, listin
 from warehouse.sql_text.templates import render
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A current run and qrels of its dataset: the current version, or a requested one."""
 
     dataset: str
@@ -44,16 +43,15 @@ def find(
     if dataset is not None:
         check_word("dataset", check_text("dataset", dataset), known)
     asked = {"dataset": dataset, "qrels_version": None if qrels is None else int(qrels)}
-    found = [
-        Candidate(*row) for row in con.execute(render("statements/candidates"), asked).fetchall()
-    ]
+    rows = con.execute(render("statements/candidates"), asked).fetchall()
+    found = [Candidate(*row) for row in rows if not runs or row[2] in runs]
     if qrels is not None and any(candidate.qrels_id is None for candidate in found):
         name = found[0].dataset
         raise UsageError(
             f"{name}: has no version {qrels} of its qrels; see: {command('qrels', name)}"
         )
     if runs:
-        names = {c.run for c in found}
+        names = {run for _, _, run, *_ in rows}
         wrong = [
             f"{run}: no such run{nearest(run, names) or '; see: warehouse runs'}"
             for run in runs
@@ -61,7 +59,6 @@ def find(
         ]
         if wrong:
             raise UsageError("\n".join(wrong))
-        found = [c for c in found if c.run in set(runs)]
     return found
 
 

@@ -143,6 +143,8 @@ class _Work:
 
     def stored_of(self, asked: Sequence[Candidate]) -> int:
         """Return how many values of these runs have been computed and stored so far."""
+        if not self.found.details:
+            return 0
         names = {(run.dataset, run.run) for run in asked}
         return sum((dataset, run) in names for dataset, run, *_ in self.found.details)
 

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import attrgetter
 
 import duckdb
 
@@ -262,7 +263,9 @@ class _Evaluation:
         by: str = "",
     ) -> bool:
         """Make and count the table of what is pending; return whether there is anything to compute."""
-        _find_pending(self.con, work, group, qrels_id, contents, slice_id)
+        # what is current is kept when a transaction ends: while it writes, only what it reads is right
+        is_current = self.dry_run and slice_id is None and _is_current(self.con, qrels_id)
+        _find_pending(self.con, work, group, qrels_id, contents, slice_id, is_current=is_current)
         _count(self.con, self.outcome, group, len(work.queries), by)
         return not self.dry_run and _any_pending(self.con)
 
@@ -308,7 +311,7 @@ def _groups(
     """
     groups: list[tuple[str, list[Candidate], Plan]] = []
     lacking: list[str] = []
-    for dataset, members in groupby(asked, key=lambda c: c.dataset):
+    for dataset, members in groupby(asked, key=attrgetter("dataset")):
         group = list(members)
         qrels_id = group[0].qrels_id
         if qrels_id is None:
@@ -332,6 +335,8 @@ def _find_pending(
     qrels_id: int,
     contents: Contents,
     slice_id: int | None,
+    *,
+    is_current: bool,
 ) -> None:
     Scope(con).runs([c.run_id for c in group])
     con.execute(
@@ -345,9 +350,17 @@ def _find_pending(
         },
     )
     con.execute(
-        render("statements/pending", file=ALIAS, assessed=requirements.assessed(work)),
+        render(
+            "statements/pending",
+            file=ALIAS, assessed=requirements.assessed(work), is_current=is_current,
+        ),
         {"qrels_id": qrels_id, "slice_id": slice_id, "protocol": work.protocol.name},
-    )
+    )  # fmt: skip
+
+
+def _is_current(con: duckdb.DuckDBPyConnection, qrels_id: int) -> bool:
+    rows = con.execute("select is_current from qrels_version where qrels_id = $1", [qrels_id])
+    return rows.fetchall() == [(True,)]
 
 
 def _any_pending(con: duckdb.DuckDBPyConnection) -> bool:

@@ -33,6 +33,7 @@ from warehouse.sql_text import templates
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.database import keep
+from warehouse.store.file import WarehouseFile
 
 GONE = "of a metric or protocol that is gone"
 STALE = "stale or superseded"
@@ -157,6 +158,15 @@ def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[obje
     for item in items:
         groups[key(item)].append(item)
     return groups
+
+
+def renew(file: WarehouseFile) -> None:
+    """Derive the stored current values anew, if they are not those of the newest versions."""
+    with file.read() as con:
+        is_right = not con.execute(render("checks/stored_current")).fetchall()
+    if not is_right:
+        with file.transaction() as con:
+            con.execute(render("statements/current_scores", runs=())).fetchall()
 
 
 def problems(

@@ -62,10 +62,9 @@ def put_missing(
     a slice, they are those of its parts.
     """
     lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
-    stored = _stored(con, metrics, protocol, runs, slice)
+    missing = _missing(con, metrics, protocol, runs, slice)
     for metric in metrics:
-        without = tuple(r for r in runs if (r.run_id, r.qrels_id, str(metric)) not in stored)
-        if without:
+        if without := tuple(runs[place] for place in missing[str(metric)]):
             lacking[without].append(metric)
     if not lacking:
         return {}
@@ -134,29 +133,26 @@ def _beside(
         con.execute(statement)
 
 
-def _stored(
+def _missing(
     con: duckdb.DuckDBPyConnection,
     metrics: Sequence[Metric],
     protocol: Protocol,
     runs: Sequence[Candidate],
     slice: str | None,
-) -> set[tuple[int, int, str]]:
-    """Return the run, qrels and metric of values that are there."""
-    where = "evaluation where kind = 'metric' and slice_id is null"
-    asked = {
-        "protocol": protocol.name,
-        "metrics": [str(metric) for metric in metrics],
-        "runs": [run.run_id for run in runs],
-    }
-    if slice is not None:
-        where = "slice_score_versions where is_current and slice = $slice"
-        asked["slice"] = slice
+) -> dict[str, list[int]]:
+    """Return by metric the places of those of the runs that have no value."""
     rows = con.execute(
-        f"select distinct run_id, qrels_id, metric from {where} and protocol = $protocol "
-        "and list_contains($metrics, metric) and list_contains($runs, run_id)",
-        asked,
+        render("analyses/missing_values", slice=slice),
+        {
+            "protocol": protocol.name,
+            "metrics": [str(metric) for metric in metrics],
+            "run_ids": [run.run_id for run in runs],
+        },
     ).fetchall()
-    return set(rows)
+    missing: defaultdict[str, list[int]] = defaultdict(list)
+    for metric, place in rows:
+        missing[metric].append(place)
+    return missing
 
 
 def values(

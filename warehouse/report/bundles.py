@@ -138,7 +138,7 @@ def _write(
     (qrels,) = _rows(
         con,
         "select qrels.* exclude (dataset_id, checksum) from qrels where qrels_id in "
-        "(select qrels_id from score_versions where is_current and dataset = $1)",
+        "(select qrels_id from scores where dataset = $1)",
         [dataset],
     )
     runs = _rows(con, "select * exclude (dataset_id, checksum) from bundle_run order by number", [])

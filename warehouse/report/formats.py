@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from itertools import chain, count
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html", "parquet")
 FOR_PEOPLE = {
-    "table": "simple",
+    "table": "",
     "markdown": "github",
     "latex": "latex_booktabs",
     "html": "html",
@@ -113,6 +113,8 @@ SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", 
 }  # fmt: skip
 # Values of a metric that differ by less are equally good.
 _DIGITS = 12
+# A column of plain text is so much wider than its head, at least.
+_SPARE = 2
 # What programs misread in CSV unless texts are quoted: control characters, and fields that begin or end
 # with a blank, or begin as a comment or with another quote.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
@@ -208,10 +210,12 @@ def text(
     marked_rows = _with_best(columns, short, best or {}, writer)
     numeric = _are_numeric(relation.types)
     kept = [place for place, column in enumerate(columns) if column not in unneeded]
-    ways = [(shown or {}).get(column) for column in columns]
+    if shown:
+        ways = [shown.get(column) for column in columns]
+        marked_rows = [list(map(_as_shown, row, ways)) for row in marked_rows]
     return writer.table(
         [(titles or {}).get(columns[place], columns[place]) for place in kept],
-        [[_as_shown(row[place], ways[place]) for place in kept] for row in marked_rows],
+        [[row[place] for place in kept] for row in marked_rows],
         [numeric[place] for place in kept],
         [(titles or {}).get(column, column) for column in spare],
     )
@@ -332,16 +336,18 @@ def table(
     places: int = 4,
 ) -> str:
     """Write rows as a table for people; numeric columns are right-aligned."""
+    heads = [one_line(head) for head in heads]
+    if format == "table":
+        return _plain(heads, rows, numeric, places)
     from tabulate import tabulate
 
-    heads = [one_line(head) for head in heads]
     cells = [[cell(value, places) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
         heads, *cells = ([_escape_markdown(cell) for cell in row] for row in [heads, *cells])
     if format == "latex":
         heads, *cells = ([_LATEX.sub(_NOTHING, cell) for cell in row] for row in [heads, *cells])
-    if format in ("table", "markdown"):
+    if format == "markdown":
         # before the widths of the columns are counted; the others escape what they are given
         cells = [[_with_marks(cell, format) for cell in row] for row in cells]
     text = tabulate(
@@ -359,6 +365,44 @@ def table(
             text = text.replace(sign, written)
     text = _with_marks(text, format)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def _plain(heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], places: int) -> str:
+    """Write rows as a table in plain text, column by column: there may be many rows."""
+    ways: dict[type, Callable[[Any], str]] = {
+        float: f"{{:.{places}f}}".format,
+        int: str,
+        str: lambda text: one_line(text).strip(),
+    }
+    columns: list[Iterable[str]] = []
+    of_columns = zip(*rows, strict=True) if rows else repeat(())
+    for head, values, is_right in zip(heads, of_columns, numeric, strict=False):
+        kinds = set(map(type, values))
+        if len(kinds) == 1 and (way := ways.get(*kinds)) is not None:
+            texts = list(map(way, values))
+        else:
+            texts = [_with_marks(cell(value, places), "table").strip() for value in values]
+        is_ascii = "".join(texts).isascii()
+        widths = map(len if is_ascii else _width, texts)
+        width = max(_width(head) + _SPARE, max(widths, default=0))
+        pad = str.rjust if is_right and rows else str.ljust
+        padded: Iterable[str]
+        if is_ascii:
+            padded = map(pad, texts, repeat(width))
+        else:
+            padded = [pad(text, width + len(text) - _width(text)) for text in texts]
+        columns.append(chain((pad(head, width + len(head) - _width(head)), "-" * width), padded))
+    lines = map(str.rstrip, map("  ".join, zip(*columns, strict=True)))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a screen a text takes."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    return wcswidth(text)
 
 
 def captioned(text: str, caption: str, label: str, format: str) -> str:

@@ -24,6 +24,8 @@ def kept(con: duckdb.DuckDBPyConnection, *, is_older: bool = False) -> Iterator[
     before = _totals(con, _tables(con) if is_older else None)
     yield
     after = _totals(con)
+    if not is_older:
+        _keep_current(con, before, after)
     new = [table for table, (*_, num_new) in after.items() if num_new]
     for table in new:
         con.execute(render("statements/checksums", table=table)).fetchall()
@@ -33,6 +35,22 @@ def kept(con: duckdb.DuckDBPyConnection, *, is_older: bool = False) -> Iterator[
         added = {"num_rows": num_rows - num_before, "total": (total - total_before) % _MODULUS}
         if any(added.values()):
             _add(con, table, added)
+
+
+def _keep_current(
+    con: duckdb.DuckDBPyConnection,
+    before: Mapping[str, tuple[int, int, int]],
+    after: Mapping[str, tuple[int, int, int]],
+) -> None:
+    """Derive what is current anew for the runs that this is another for, after what was written."""
+    if all(after[table] == before[table] for table in ("qrels", "run", "evaluation")):
+        return
+    num_rows, _, num_new = after["evaluation"]
+    changed = render(
+        "statements/changed_runs", removed=num_rows - num_new < before["evaluation"][0]
+    )
+    if runs := sorted(run for (run,) in con.execute(changed).fetchall()):
+        con.execute(render("statements/current_scores", runs=runs)).fetchall()
 
 
 def _tables(con: duckdb.DuckDBPyConnection) -> list[str]:

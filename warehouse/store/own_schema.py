@@ -31,8 +31,9 @@ FOR_PEOPLE = "memory.people"
 READ_BY_COMMANDS = (
     "comparisons", "curve_point_versions", "fused_run_versions", "gate_versions",
     "imported_score_versions", "left_out_query_versions", "nugget_assignment_versions",
-    "prediction_versions", "qrels_versions", "query_score_versions", "query_text", "run_versions",
-    "runs", "score_versions", "slice_query_score_versions", "slice_score_versions",
+    "prediction_versions", "qrels_versions", "query_score_versions", "query_scores", "query_text",
+    "run_versions", "runs", "score_versions", "scores", "slice_query_score_versions",
+    "slice_query_scores", "slice_score_versions", "slice_scores",
 )  # fmt: skip
 # What Alembic makes, and what a replica has in addition.
 _REVISION = re.compile(
@@ -383,20 +384,24 @@ def _comment(
 def statements(revision: str) -> list[str]:
     """Return the statements that make what commands read as temporary views.
 
-    They are over temporary tables and views of the names of tables, where there are any.
+    They are over temporary tables and views of the names of tables, where there are any. What is
+    current is derived from those, and not what the file has stored as current.
     """
     known = definitions(_folder())
-    views = [name for name in known if "." in name]
-    views += [name for name in _with_what_they_read(READ_BY_COMMANDS) if "." not in name]
     stored = tables(revision)
 
     def found_first(found: re.Match[str]) -> str:
         is_macro = known.get(found[0], ("table",))[0] == "macro"
         return f"memory.{found[0]}" if is_macro else found[1]
 
-    return [
-        f"create or replace temp view {name.rpartition('.')[2]} "
-        f"{_NAMED.sub(found_first, known[name][1])}"
-        for name in views
-        if known[name][0] == "view" and name not in stored
-    ]
+    def made(names: Collection[str]) -> list[str]:
+        return [
+            f"create or replace temp view {name.rpartition('.')[2]} "
+            f"{_NAMED.sub(found_first, known[name][1])}"
+            for name in names
+            if known[name][0] == "view" and name not in stored
+        ]
+
+    people = [name for name in _with_what_they_read(READ_BY_COMMANDS) if "." not in name]
+    current = "create or replace temp view current_score as from derived_score"
+    return [*made([name for name in known if "." in name]), current, *made(people)]

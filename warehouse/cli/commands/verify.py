@@ -57,6 +57,14 @@ def verify(
             help="Seed of the sample, to take the same one again.",
         ),
     ] = None,
+    renew: Annotated[
+        bool,
+        typer.Option(
+            "--renew",
+            help="First derive the stored current values anew, if they are not those of the newest "
+            "versions.",
+        ),
+    ] = False,
     format: options.Format = "table",
     out: options.Output = None,
     wide: options.Wide = False,
@@ -78,7 +86,7 @@ def verify(
     from warehouse.warehouse import Warehouse
 
     if bundle is not None:
-        _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed)
+        _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed, renew=renew)
         with Progress("verifying"):
             checked = Warehouse.verify_bundle(bundle, data, signers)
         output.show(checked, format, out, places=17, wide=wide)
@@ -98,8 +106,9 @@ def verify(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("verifying", "step") as step:
         found = wh.verify(
-            dataset, sample=None if every else sample or _SAMPLE, seed=chosen, on_group=step
-        )
+            dataset, sample=None if every else sample or _SAMPLE, seed=chosen, renew=renew,
+            on_group=step,
+        )  # fmt: skip
     output.show(found, format, out, places=17, wide=wide)
     if not found.is_good:
         raise typer.Exit(1)
