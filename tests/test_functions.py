@@ -565,7 +565,7 @@ def by_metric(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, set[tuple[o
 
 def test_a_statement_makes_what_it_calls_and_nothing_else() -> None:
     script = Warehouse.sql(["AP", "RBP@10"])
-    assert script.count("macro ratio(") == script.count("hits_rel_1 as (") == 1
+    assert script.count("macro ratio(") == script.count("\nhits_rel_1 as (") == 1
     assert "macro paired_p" not in script
     assert script.index("-- AP") < script.index("macro ratio(") < script.index("scope_hit as (")
     for noise in ("where true", "99999999", "0000000", "ideal_gains"):

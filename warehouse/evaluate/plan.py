@@ -333,7 +333,7 @@ def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False)
 
     >>> from warehouse.metrics import notation, protocols
     >>> sorted(plan(notation.parse("AP", "IdealDCG"), protocols.get("default")).tables)
-    ['hits_rel_1', 'ideal_gains', 'rankings']
+    ['hits_rel_1', 'ideal_gains', 'rankings', 'retrieved']
     """
     made = Plan(protocol, sliced)
     for metric in metrics:
