@@ -262,24 +262,6 @@ def test_an_undefined_query_weighs_nothing(tmp_path: Path) -> None:
     assert found == {"q1": 0.0, "q2": 1.0, "q3": None, "all": (3 * 0 + 1 * 1) / 4}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("AP(aggregate=weighted)", ["needs a weight", "AP(aggregate=weighted, weight=relevant)"]),
-        ("AP(weight=relevant)", ["weight goes with aggregate=weighted"]),
-        ("AP(aggregate=median, weight=n)", ["AP(aggregate=weighted, weight=n)"]),
-        ("nDCG(aggregate=pooled)@5", ["one of mean, geometric_mean, median, min", "not pooled"]),
-        ("GMAP(aggregate=median)", ["aggregate is one of geometric_mean, not median"]),
-        ("AP(agregate=median)", ["did you mean aggregate?"]),
-    ],
-)
-def test_wrong_names(text: str, words: list[str]) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse(text)
-    for word in words:
-        assert word in str(caught.value)
-
-
 def test_a_lacking_attribute_is_asked_for(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", RUN, name="one")

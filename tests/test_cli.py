@@ -317,19 +317,6 @@ def test_every_example_runs_as_printed(
         assert at.fetchall() == [("bm25", "2026-09-01 00:00:00+00")]
 
 
-@pytest.mark.parametrize(
-    "group", ["", *sorted({name.split()[0] for name in COMMANDS if " " in name})]
-)
-def test_a_list_of_commands_has_whole_sentences(
-    group: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    heading = "Commands" if group else application.SECTIONS[0]
-    listed = invoked(*group.split(), "--help").output.split(f"{heading}:\n")[1]
-    assert listed
-    assert "..." not in listed.split("Examples:")[0]
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("words", "completion"),

@@ -494,30 +494,6 @@ def in_little_memory(tmp_path: Path, program, qrels: Path, run: Path, limit: str
 
 
 @pytest.mark.long
-def test_many_lines_in_little_memory(tmp_path: Path, program) -> None:
-    """Every tenth document is judged; the one at rank 10 q is the first relevant one of query q."""
-    queries, depth = 400, 1000
-    with (tmp_path / "run.trec").open("w") as out, (tmp_path / "qrels.txt").open("w") as truth:
-        for query in range(queries):
-            out.writelines(
-                f"q{query} Q0 doc{query}_{rank} {rank} {depth - rank} tag\n"
-                for rank in range(1, depth + 1)
-            )
-            relevant = query % 20 + 1
-            truth.writelines(
-                f"q{query} 0 doc{query}_{rank} {int(rank == relevant)}\n" for rank in range(1, 101)
-            )
-    found = in_little_memory(
-        tmp_path, program, tmp_path / "qrels.txt", tmp_path / "run.trec", "100MB"
-    )
-    assert found["rows"] == queries * depth
-    # the relevant document lies at ranks 1 … 20, each as often: RR@10 = (1/1 + … + 1/10) / 20
-    assert found["values"]["RR@10"] == pytest.approx(7381 / 2520 / 20, abs=1e-14)
-    assert found["values"]["R@1000"] == 1.0
-    assert found["values"]["Judged@10"] == 1.0
-
-
-@pytest.mark.long
 @pytest.mark.skipif(
     not (CASES / "make_msmarco_scale.py").exists(),
     reason="shared/cases/make_msmarco_scale.py is not beside the checkout",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -98,14 +97,6 @@ def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str
 def test_each_is_refused_and_nothing_changes(asked: Warehouse, program, part: int) -> None:
     assert len(REFUSED) > 100
     check_all(program, (REFUSED + HARMLESS)[SOME][part::4])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(4))
-def test_each_is_refused_in_other_spellings(asked: Warehouse, program, part: int) -> None:
-    some = [sql for sql in REFUSED[SOME][part::4] if re.match(r"[\w(]", sql)]  # else there is none
-    check_all(program, [f"/* a */\n\t{sql} -- b" for sql in some])
-    check_all(program, [f"select 1;\n{sql};" for sql in some])
 
 
 def check_all(program, asked_now: list[str]) -> None:

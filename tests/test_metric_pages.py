@@ -8,7 +8,6 @@ import pytest
 from refusals import tells
 
 from warehouse.analyze import metric_catalogue as pages
-from warehouse.analyze import pages as tables
 from warehouse.config import project
 from warehouse.errors import UsageError
 from warehouse.evaluate.compose import compose
@@ -16,7 +15,6 @@ from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import parse, parse_one
 from warehouse.metrics.template import Template
-from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
 
@@ -24,22 +22,6 @@ def listed(name: str) -> dict[str, str]:
     found = pages.metrics()
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
     return next(row for row in rows if row["metric"].partition("@")[0].rstrip("[") == name)
-
-
-def test_the_list_fits_a_terminal_of_80_columns() -> None:
-    text = formats.text(pages.metrics_for_people("table"), "table")
-    assert max(map(len, text.splitlines())) <= 80
-    assert len(text.splitlines()) == len(catalogue()) + 2
-
-
-def test_the_table_of_protocols_has_the_first_sentences() -> None:
-    text = formats.text(tables.protocols_for_people("table"), "table")
-    assert max(map(len, text.splitlines())) <= 132
-    shown = {row[0]: row[2] for row in tables.protocols_for_people("table").fetchall()}
-    whole = {row[0]: row[2] for row in tables.protocols_for_people("json").fetchall()}
-    assert shown["default"] == whole["default"]
-    assert shown["ranx"] == "ranx: double scores; every judged query counts, missing ones as 0."
-    assert whole["ranx"].startswith(f"{shown['ranx']} ranx leaves the order")
 
 
 def test_names_elsewhere_come_from_every_header() -> None:
@@ -244,7 +226,3 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
     assert tells(lines[1], "RR(reel=2) … rel")
     assert lines[2].startswith("official: a set of metrics")
     assert lines[3].startswith("relstring: not a metric")
-
-
-def test_a_long_name_of_a_peer_stands_apart() -> None:
-    assert "  sentence_transformers cosine_ndcg" in pages.describe("nDCG")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import signal
 import sys
 import threading
-import time
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -303,49 +300,6 @@ def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     timer.start()
     small.publish("replica.duckdb")
     timer.join()
-
-
-def kills(small: Warehouse, program, rounds: int) -> None:
-    """Kill `publish` at random moments: a whole replica stands there, the old one or the new one."""
-    dice = random.Random(5)
-    small.ingest_run(
-        "tiny", {f"q{q}": {f"d{d}": float(d) for d in range(400)} for q in range(100)}, name="big"
-    )
-    small.publish("replica.duckdb")
-    small.publish_parquet("replica")
-    expected = content("w.duckdb")
-    for _ in range(rounds):
-        process = program.python(
-            "from warehouse.warehouse import Warehouse\n"
-            "wh = Warehouse('w.duckdb')\nprint('ready', flush=True)\n"
-            "while True:\n    wh.publish('replica.duckdb')\n    wh.publish_parquet('replica')\n",
-            cwd=Path(),
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(dice.random() * 1.5)
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=30)
-        assert content("replica.duckdb", but="publication") == expected
-        manifest = json.loads(Path("replica/manifest.json").read_text())
-        for name, about in manifest["relations"].items():
-            rows = duckdb.sql(f"select count(*) from 'replica/{about['file']}'").fetchall()
-            assert rows == [(len(expected[name.removeprefix("store.")]),)], name
-    small.publish("replica.duckdb")
-    small.publish_parquet("replica")
-    left = leftovers()
-    assert not [name for name in left if name.endswith((".part", ".wal", ".link"))], left
-    assert len(left) <= 2
-
-
-@pytest.mark.long
-def test_killed_half_way(small: Warehouse, program) -> None:
-    kills(small, program, 4)
-
-
-@pytest.mark.long
-def test_killed_half_way_often(small: Warehouse, program) -> None:
-    kills(small, program, 40)
 
 
 @pytest.mark.long
