@@ -262,7 +262,7 @@ def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     assert against(against="later") == [("RR", "later", -0.25), ("P@1", "later", -0.5)]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_run_comes_after_its_earlier_versions(wh: Warehouse) -> None:
     """The order is that of loading: its times go back, and lie before those of the other run."""
     load(wh, one=ranks(1, 1, 1, 1))
@@ -460,7 +460,7 @@ RED = (
 )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     """RR is 3/4, then 1, then (1/2 + 0) / 2."""
     gated(synced, 'against = "best"\n', 'against = "best"\nmax_drop = 0.9\n')
@@ -690,7 +690,7 @@ def test_a_run_that_is_red_is_no_named_reference(night: Project) -> None:
     assert {row.run for row in night.warehouse.gates()} == {"one", "bad"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_runs_from_before_the_gate_are_not_checked(synced: Project) -> None:
     synced.write("runs/bm25/bad.run", BAD, age=1800)
     synced.sync()
@@ -724,7 +724,7 @@ def test_the_newest_run_is_the_one_loaded_last(
     assert (code, [row.split(",")[3] for row in out.splitlines()[1:]]) == (1, ["bad", "bad"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_check_runs_the_gates_of_the_project(night: Project) -> None:
     """It stores nothing, except for runs that are new."""
     synced = night.warehouse
@@ -767,7 +767,7 @@ def test_check_goes_by_what_is_red_and_accepted(night: Project) -> None:
         assert (code, tells(told, problem)) == (2, True)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is no markup, and does not end a line."""
     (night.path / "runs/bm25/bad.run").rename(night.path / "runs/bm25/a|b%.run")
@@ -796,7 +796,7 @@ def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPat
     assert (code, out.count("::notice")) == (0, 1)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_command_is_told_what_fires(night: Project) -> None:
     night.settings("[evaluate]", 'on_fire = "cat >> told.json"\n[evaluate]')
     command("sync")

@@ -448,7 +448,7 @@ def test_several_bases_and_all_others(dl19: Warehouse) -> None:
     assert len(pairs(dl19.compare("dl19", (), "AP", all_pairs=True))) == 10
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     """LAG is undefined where nothing relevant is retrieved: q2 of two, and q3 of both."""
     wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
@@ -644,7 +644,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
 # --------------------------------------------------------------------------- kept, shown
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
     found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="randomisation", store=True)
@@ -661,7 +661,7 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
     four.ingest_run("tiny", ranks(1, 1, 2, 2), name="old", replace=True)
     four.evaluate(metrics="RR")
     four.compare("tiny", ["old", "new"], "RR", store=True)
-    sql = "select distinct comparison_id, is_current from comparisons order by all"
+    sql = "select distinct comparison_id, is_current from comparison_versions order by all"
     assert stored(four, sql) == [(1, False), (2, True)]
     four.ingest_qrels("tiny", {"q1": {"r": 2}}, replace=True)
     assert stored(four, sql) == [(1, False), (2, False)]

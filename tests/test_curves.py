@@ -250,7 +250,7 @@ def test_the_table_of_the_first_source(seed: Warehouse) -> None:
     assert trace.areas["model"] == pytest.approx((1 / 2 + 2 / 4 + 3 / 5) / 3, rel=1e-15)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_query_that_nothing_is_relevant_for(wh: Warehouse) -> None:
     wh.ingest_qrels("d", {"n": {"a": 0}, "q": {"a": 1, "b": 0}})
     wh.ingest_run("d", {"n": {"a": 1.0}, "q": {"a": 1.0, "b": 0.5}}, name="r")

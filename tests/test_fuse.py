@@ -173,8 +173,8 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copy(loaded(runs, qrels).path, tmp_path_factory.mktemp("tied") / "tied.duckdb")
 
 
-@pytest.mark.long
-@pytest.mark.sample(4)
+@pytest.mark.slow
+@pytest.mark.sample(4, 4)
 @pytest.mark.core
 @pytest.mark.parametrize("method", ["condorcet", "bordafuse", "rrf", "max"])
 def test_equal_scores_stand_in_the_order_of_the_default_protocol(
@@ -216,7 +216,7 @@ def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol:
     assert values["even"] == tried["0.5,0.5"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) -> None:
     made = wh.fuse(DATASET, NAMES, "posfuse", name="all", train_queries=["q", "s", "unjudged"])
     assert made.loaded.num_queries == 3

@@ -160,7 +160,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
 # --------------------------------------------------------------------------- forgetting
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
     wh: Warehouse, counts: Callable[[Path], dict[str, int]]
@@ -274,7 +274,7 @@ def timed(wh: Warehouse, prepared: Prepared) -> Warehouse:
     return prepared(wh.path, _timed)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     wh = timed
@@ -429,7 +429,7 @@ def test_what_differs_between_versions(wh: Warehouse) -> None:
         wh.qrels_diff("tiny", 1, 3)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_older_version_can_be_completed(here: Folder) -> None:
     wh = Warehouse()
     wh.ingest_qrels("tiny", QRELS)

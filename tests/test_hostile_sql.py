@@ -90,7 +90,7 @@ def ask_all(program, statements: list[tuple[str, float]]) -> list[tuple[str, str
     return [tuple(answer) for answer in json.loads(Path("answers.json").read_text())]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 @pytest.mark.sample(4, 3)
 @pytest.mark.parametrize("part", range(4))
@@ -137,8 +137,8 @@ def refused(wh: Warehouse, sql: str) -> str | None:
     return None
 
 
-@pytest.mark.long
-@pytest.mark.sample(4)
+@pytest.mark.slow
+@pytest.mark.sample(4, 4)
 @pytest.mark.parametrize("part", range(4))
 def test_in_this_process_too(asked: Warehouse, part: int) -> None:
     python_variable = duckdb.sql("select 'hidden' as i")

@@ -304,22 +304,6 @@ def generated() -> dict[str, str]:
         return dict(importlib.import_module("generate").all_pages())
 
 
-@pytest.mark.long
-def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> None:
-    pages = {folder: set() for folder in GENERATED}
-    for path in generated:
-        folder, _, file = path.rpartition("/")
-        pages.setdefault(folder, set()).add(file.removesuffix(".md"))
-    assert pages["metrics"] == {*catalogue(), "index"}
-    assert pages["commands"] == {*(name.replace(" ", "-") for name in examples()), "index"}
-    wh.init()
-    views = {
-        name for kind, name, *_ in wh.schema().fetchall() if kind == "view" and "." not in name
-    }
-    assert pages["views"] == {*views, "index", "macros", "tables"}
-    assert {f"{file}.md" for file in pages[""]} == set(GENERATED_PAGES)
-
-
 @pytest.mark.sample(12, 4)
 @pytest.mark.parametrize("name", catalogue())
 def test_a_page_of_a_metric_is_complete(generated: dict[str, str], name: str) -> None:

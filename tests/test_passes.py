@@ -42,7 +42,7 @@ def bits(rows: list[tuple[str, str, str, float | None]]) -> dict[tuple[str, ...]
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_values_are_those_of_each_by_itself() -> None:
     """Of runs that are silent on queries, with each of the metrics' values asked of both at once."""
     (qrels, run), (_, other) = collection(1), collection(2)

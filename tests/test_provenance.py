@@ -445,7 +445,7 @@ def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
 # --------------------------------------------------------------------------- verify
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[str, int]]) -> None:
     """Other versions of runs and qrels, protocols, slices and curves are computed anew too."""

@@ -131,7 +131,7 @@ def test_again_and_for_older_clients(small: Warehouse) -> None:
     assert leftovers() == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_parquet(small: Warehouse) -> None:
     for round in range(3):
@@ -140,10 +140,15 @@ def test_parquet(small: Warehouse) -> None:
         made = small.publish_parquet("replica")
         manifest = json.loads(Path("replica/manifest.json").read_text())
         assert made.relations == len(manifest["relations"])
-        expected = content("w.duckdb")
+        with duckdb.connect("w.duckdb", read_only=True) as con:
+            con.execute("set search_path = 'w.main,w.store'")
+            expected = {
+                name: con.execute(f"from {name} order by all").fetchall()
+                for name in manifest["relations"]
+            }
         for name, about in manifest["relations"].items():
             found = duckdb.sql(f"from 'replica/{about['file']}' order by all").fetchall()
-            assert found == expected[name.removeprefix("store.")], name
+            assert found == expected[name], name
             assert about["rows"] == len(found)
             assert about["comment"]
             assert all(column["comment"] for column in about["columns"])
@@ -300,17 +305,3 @@ def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     timer.start()
     small.publish("replica.duckdb")
     timer.join()
-
-
-@pytest.mark.long
-def test_two_at_once(small: Warehouse, program) -> None:
-    code = (
-        "from warehouse.warehouse import Warehouse\nwh = Warehouse('w.duckdb')\n"
-        "for _ in range(3):\n    wh.publish('replica.duckdb')\n    wh.publish_parquet('replica')\n"
-    )
-    both = [program.python(code, cwd=Path()) for _ in range(2)]
-    for process in both:
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
-    assert content("replica.duckdb", but="publication") == content("w.duckdb")
-    assert not [name for name in leftovers() if not name.startswith(".replica.1")]

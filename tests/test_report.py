@@ -227,7 +227,6 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
     for run in RUNS:
         page = site.pages[f"tiny/runs/{RUN_KEYS[run]}.html"]

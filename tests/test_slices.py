@@ -83,8 +83,8 @@ def check_against_scoring(
 # --------------------------------------------------------------------------- parts by themselves
 
 
-@pytest.mark.long
-@pytest.mark.sample(3)
+@pytest.mark.slow
+@pytest.mark.sample(3, 3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
@@ -111,8 +111,8 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
-@pytest.mark.long
-@pytest.mark.sample(2)
+@pytest.mark.slow
+@pytest.mark.sample(2, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
@@ -263,7 +263,7 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
 # --------------------------------------------------------------------------- versions and staleness
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
     # the run lacks q2: its AP is 0 under the protocol default, and null under the other

@@ -520,7 +520,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_processes_that_load_at_once_wait_for_each_other(
     wh: Warehouse, tmp_path: Path, program
 ) -> None:

@@ -100,8 +100,8 @@ def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     assert found.stderr.endswith("80 of 80 files loaded or unchanged\n")
 
 
-@pytest.mark.long
-@pytest.mark.sample(2)
+@pytest.mark.slow
+@pytest.mark.sample(2, 2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_scores_are_those_of_each_run(
     write: Write, monkeypatch: pytest.MonkeyPatch, protocol: str
@@ -357,7 +357,7 @@ def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
     assert [one.name for one in done] == ["one", "two"]  # type: ignore[union-attr]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 def test_one_name_twice_is_refused(write: Write, tmp_path: Path, replace: bool) -> None:
     """Which of them were the run, their order would say; the same file again is the same."""
