@@ -1,8 +1,4 @@
-"""The output formats: one result in each, held against a file of that format which was read by eye.
-
-To write the files anew after a wanted change: UPDATE_GOLDEN=1 pytest tests/test_formats.py, and then
-read the difference.
-"""
+"""The output formats: what each promises, and one result in each, in a file for people to read."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ from warehouse.metrics.protocols import get
 from warehouse.report import formats, trec
 from warehouse.warehouse import Warehouse
 
-GOLDEN = Path(__file__).parent / "golden_output"
+FOR_REVIEW = Path(__file__).parent / "for_review" / "output"
 EXTENSIONS = {
     "table": "txt",
     "csv": "csv",
@@ -65,10 +61,10 @@ def con() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def golden(name: str, text: str) -> None:
+def check_for_review(name: str, text: str) -> None:
     """Hold a text against its file."""
-    path = GOLDEN / name
-    if os.environ.get("UPDATE_GOLDEN"):
+    path = FOR_REVIEW / name
+    if os.environ.get("WRITE_FOR_REVIEW"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
 
@@ -76,12 +72,12 @@ def golden(name: str, text: str) -> None:
 @pytest.mark.parametrize("format", EXTENSIONS)
 def test_a_board_in_each_format(con: duckdb.DuckDBPyConnection, format: str) -> None:
     text = formats.text(con.sql(BOARD), format, titles={"place": "#"})
-    golden(f"board.{EXTENSIONS[format]}", text)
+    check_for_review(f"board.{EXTENSIONS[format]}", text)
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "jsonl", "table"])
 def test_every_kind_of_value(con: duckdb.DuckDBPyConnection, format: str) -> None:
-    golden(f"kinds.{EXTENSIONS[format]}", formats.text(con.sql(KINDS), format))
+    check_for_review(f"kinds.{EXTENSIONS[format]}", formats.text(con.sql(KINDS), format))
 
 
 def test_the_layout_of_trec_eval() -> None:
@@ -94,7 +90,7 @@ def test_the_layout_of_trec_eval() -> None:
             count = name.startswith("Num")
             rows.append((query, name, float(number) if count else number / 7))
     text = trec.text(rows, asked, get("default").defaults(), runid="my-run")
-    golden("official.trec.txt", text)
+    check_for_review("official.trec.txt", text)
     lines = text.splitlines()
     assert all(len(line.split("\t")[0]) >= 22 for line in lines)
     assert f"{'runid':<22}\tall\tmy-run" in lines

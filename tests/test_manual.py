@@ -31,10 +31,8 @@ from clusters import needs_spark
 from lakes import needs_lake
 from projects import Answer, invoked, words_of
 
-from warehouse.cli.application import examples
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
-from warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
