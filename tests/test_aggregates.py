@@ -153,9 +153,6 @@ def test_the_middle(values: list[int], median: float) -> None:
     )
 
 
-# --------------------------------------------------------------------------- pooled
-
-
 POOLS = (
     "P@3", "P(norm=retrieved, no_relevant=1)@3", "R@3", "R(rel=2)@2", "F(beta=2)@3",
     "F(norm=retrieved)@3", "E", "E(beta=0.5)@2", "SetP", "SetR(rel=2)", "SetF", "SetF(x=4)",
@@ -210,9 +207,6 @@ def test_pooled(data: tuple[Qrels, list[Run]]) -> None:
         assert (pooled is None) == (weighted is None)
         if pooled is not None and weighted is not None:
             assert math.isclose(pooled, weighted, rel_tol=1e-12, abs_tol=1e-15)
-
-
-# --------------------------------------------------------------------------- weights
 
 
 QRELS = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
@@ -298,9 +292,6 @@ def test_other_weights_make_values_stale(wh: Warehouse) -> None:
     assert wh.leaderboard("tiny", metrics=BY_LENGTH).fetchall()[0][3] == (3 + 4 * 0.5) / 12
 
 
-# --------------------------------------------------------------------------- the same bits
-
-
 @pytest.mark.slow
 def test_the_same_bits_stored_and_scored(wh: Warehouse) -> None:
     qrels, run = collection(random.Random(4), 40)
@@ -326,9 +317,6 @@ def test_what_a_query_weighs_is_in_the_fingerprint() -> None:
                       "AP(aggregate=weighted, weight=n)"), protocols.get("default"))  # fmt: skip
     assert len({work.fingerprint(metric) for metric in work.queries}) == 4
     assert len(set(work.queries.values())) == 1
-
-
-# --------------------------------------------------------------------------- what is said
 
 
 def test_a_board_says_what_it_shows(wh: Warehouse) -> None:

@@ -61,9 +61,6 @@ def run(*arguments: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-# --------------------------------------------------------------------------- several datasets
-
-
 @pytest.mark.sample(5, 2)
 @pytest.mark.parametrize(
     ("weights", "expected"),
@@ -294,9 +291,6 @@ def test_the_command(file: Path) -> None:
         result = invoked("leaderboard", "-d", "A", "-d", "B", "--weights", wrong, "--db", str(file))
         assert isinstance(result.exception, UsageError)
         assert "--weights" in str(result.exception)
-
-
-# --------------------------------------------------------------------------- queries without a value
 
 
 def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:

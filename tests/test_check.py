@@ -74,9 +74,6 @@ P_FALLEN = 1 / 3 - math.sqrt(3) / (2 * math.pi)
 LEVEL_OF_HALF = 0.5 / (1 + 2.1 * math.sqrt(0.5))
 
 
-# --------------------------------------------------------------------------- values and verdicts
-
-
 def test_a_sequential_test_by_hand(fallen: Warehouse) -> None:
     """The shares k/32 have the means 1/2, 21/64 of their squares, 31/128 of their cubes.
 
@@ -240,9 +237,6 @@ def test_what_is_undefined_is_counted(wh: Warehouse) -> None:
     )
 
 
-# --------------------------------------------------------------------------- which runs
-
-
 @pytest.mark.slow
 def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     load(
@@ -366,9 +360,6 @@ def test_bounds_need_no_direction_and_no_other_run(fallen: Warehouse) -> None:
     assert fallen.check("tiny", "NumRet", min=4, max=7).is_good
 
 
-# --------------------------------------------------------------------------- the command
-
-
 def test_the_command_prints_and_ends_with_1(fallen: Warehouse) -> None:
     asked = ("check", "-m", "RR", "-d", "tiny", "--db", str(fallen.path))
     code, out, told = command(*asked, "--alpha", "0.2", "--max-drop", "0.1", "--places", "2")
@@ -450,8 +441,6 @@ def test_runs_with_few_queries_in_common_are_not_compared(wh: Warehouse) -> None
     assert (one.verdict, one.num_pairs, one.num_left_out) == ("unchecked", 1, 3)
     assert one.why == "old has a value of only 1 of their 4 queries in common"
 
-
-# --------------------------------------------------------------------------- gates of a sync
 
 NEW = ", as the database was made new in this sync"
 RED = (
@@ -614,9 +603,6 @@ def test_new_judgments_run_the_gates_again(synced: Project) -> None:
         1, ["tiny: gate RR: two 0.5000 is worse than one 1.0000 (not good: any drop)",
             RED.format("two")],
     )  # fmt: skip
-
-
-# --------------------------------------------------------------------------- what is red
 
 
 def verdicts(wh: Warehouse) -> list[tuple]:
@@ -862,11 +848,7 @@ def test_a_gate_needs_a_direction(synced: Project) -> None:
     synced.settings("strict = true\n", "")
     synced.settings('"NumRet"', '["NumRet", "RR"]')
     # of three documents; RR is 3/4
-    assert [event.status for event in synced.sync().events][-3:] == [
-        "worse",
-        "worse",
-        "red",
-    ]
+    assert [event.status for event in synced.sync().events][-3:] == ["worse", "worse", "red"]
 
 
 @pytest.mark.slow

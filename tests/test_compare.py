@@ -87,9 +87,6 @@ def per_query(wh: Warehouse, run: str, metric: str) -> np.ndarray:
     return np.array(stored_values(wh.path)[run, metric])
 
 
-# --------------------------------------------------------------------------- by hand
-
-
 @pytest.mark.core
 def test_by_hand(four: Warehouse) -> None:
     """The mean difference is -3/8. Squared deviations: 3 * (1/8)^2 + (3/8)^2 = 12/64, the variance
@@ -182,9 +179,6 @@ def test_values_over_other_queries_have_the_number_beside_them(four: Warehouse) 
     _, out, told = command("compare", "--base", "old", *how)
     assert "only pairs with old were tested" in told
     assert "queries of RR" not in out
-
-
-# --------------------------------------------------------------------------- peers
 
 
 @pytest.mark.sample(3)
@@ -429,9 +423,6 @@ def test_the_bootstrap_is_near_scipys(dl19: Warehouse) -> None:
     assert row["high"] == pytest.approx(theirs.high, abs=width / 20)
 
 
-# --------------------------------------------------------------------------- what is compared
-
-
 @pytest.mark.slow
 @needs_cases
 def test_several_bases_and_all_others(dl19: Warehouse) -> None:
@@ -544,9 +535,6 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
         four.compare("tiny", ["old", "new"], "RR")
 
 
-# --------------------------------------------------------------------------- what is unjudged
-
-
 @pytest.mark.slow
 @pytest.mark.core
 def test_unjudged_documents_by_hand(wh: Warehouse) -> None:
@@ -639,9 +627,6 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
         assert grades.get((query, doc)) == grade
         assert listed["bm25"][query, rank] == base_doc
         assert listed["tasb"][query, rank] == doc
-
-
-# --------------------------------------------------------------------------- kept, shown
 
 
 @pytest.mark.slow
@@ -878,9 +863,6 @@ def test_marks_survive_what_a_format_escapes() -> None:
     assert r"\textbf{5 \% \& " in formats.table(["x"], [[cell]], [False], "latex")
     assert "<b>5 % &amp; &lt;b&gt;</b>" in formats.table(["x"], [[cell]], [False], "html")
     assert "5 % & <b>*" in formats.table(["x"], [[cell]], [False], "table")
-
-
-# --------------------------------------------------------------------------- on the board
 
 
 @needs_cases

@@ -45,9 +45,6 @@ def tiny(wh: Warehouse, prepared) -> Warehouse:
     return prepared(wh.path, two_runs)
 
 
-# --------------------------------------------------------------------------- only what is missing
-
-
 @pytest.mark.slow
 @pytest.mark.core
 def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Counts) -> None:
@@ -122,10 +119,7 @@ def test_dry_run_says_what_and_does_nothing(tiny: Warehouse, counts: Counts) -> 
     content = tiny.path.read_bytes()
     dry = tiny.evaluate(metrics="RR", dry_run=True)
     assert (dry.computed, dry.runs) == (2, 2)
-    assert dry.details == [
-        ("tiny", "first", "RR", "missing"),
-        ("tiny", "second", "RR", "missing"),
-    ]
+    assert dry.details == [("tiny", "first", "RR", "missing"), ("tiny", "second", "RR", "missing")]
     assert counts(tiny.path) == before
     assert tiny.path.read_bytes() == content
 
@@ -167,9 +161,6 @@ def test_an_empty_warehouse_has_nothing_to_do(wh: Warehouse) -> None:
     wh.init()
     done = wh.evaluate()
     assert (done.computed, done.up_to_date, done.without_qrels) == (0, 0, [])
-
-
-# --------------------------------------------------------------------------- stale
 
 
 @pytest.mark.core
@@ -231,9 +222,6 @@ def test_a_changed_sentence_makes_nothing_stale(
     assert tiny.evaluate(metrics="RR").computed == 0
 
 
-# --------------------------------------------------------------------------- all or nothing
-
-
 @pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize("when", [1, "scores"])
@@ -262,30 +250,6 @@ def test_an_evaluation_that_fails_leaves_yesterdays_board(
     assert tiny.evaluate(metrics="P@1 AP nDCG@10").computed == 6
 
 
-def test_a_failure_in_the_second_dataset_undoes_the_first(
-    tiny: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny.ingest_qrels("zeta", QRELS)
-    tiny.ingest_run("zeta", RUNS["first"], name="first")
-    before = counts(tiny.path)
-    compute = engine.compute
-    calls: list[int] = []
-
-    def failing(*args: object, **more: object) -> None:
-        calls.append(1)
-        if len(calls) == 2:
-            raise RuntimeError("the power went out")
-        compute(*args, **more)
-
-    monkeypatch.setattr(engine, "compute", failing)
-    with pytest.raises(RuntimeError, match="power"):
-        tiny.evaluate(metrics="RR")
-    assert counts(tiny.path) == before
-
-
-# --------------------------------------------------------------------------- qrels versions
-
-
 @pytest.mark.core
 def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) -> None:
     tiny.evaluate(metrics="RR")
@@ -304,8 +268,6 @@ def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) ->
         (2, "first", 1.0, True),
     ]
 
-
-# --------------------------------------------------------------------------- the same bits
 
 PROTOCOLS = ("default", "trec_eval_9", "trec_eval_10")
 # The last ones read the whole lists, which are kept for few runs at a time.
@@ -445,9 +407,6 @@ def test_the_demo_is_what_its_files_say(demo: Warehouse, demo_data: Path) -> Non
         assert row[3] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
-# --------------------------------------------------------------------------- many lines, little memory
-
-
 def test_what_is_below_the_cutoff_takes_no_memory() -> None:
     """ERR@2 of 20,000 judged documents is that of the first two: 1 / 16, and (1 - 1 / 16) / 16 / 2."""
     judged = {f"d{n:05}": 1 for n in range(20_000)}
@@ -552,9 +511,6 @@ def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
         mean = sum(means[run, level] for level in levels) / 11
         assert means[run, "IAP"] == pytest.approx(mean, rel=1e-12)
         assert means[run, "IAP(rel=2)"] == 0
-
-
-# ------------------------------------------------------------------------- while others work on it
 
 
 @pytest.mark.slow

@@ -167,10 +167,7 @@ def test_a_truth_of_relevant_pairs(truth, value):
     code, _, told = command("score", *files, "RR")
     assert (code, told.endswith("--relevance 1")) == (2, True)
     assert scored((*files, "RR", "--relevance", "1")) == value
-    category = (
-        field("advice/cat.csv"),
-        field("advice/catr.csv"),
-    )  # i1 is the first of u1
+    category = (field("advice/cat.csv"), field("advice/catr.csv"))  # i1 is the first of u1
     code, _, told = command("score", *category, "RR")
     assert (code, told.endswith("--relevance 1"), "category_id=" in told) == (2, True, False)
     assert scored((*category, "P@1", "--relevance", "1")) == 1.0
@@ -278,58 +275,6 @@ def test_several_systems_in_one_file(put):
     assert (code, out.split()) == (0, ["recip_rank", "all", "0.5000"])
     apart = put("q Q0 c 1 2 A\np Q0 b 1 9 B\n", "apart.run")
     assert Warehouse.score(truth, apart, "RR").means() == {"RR": 1.0}
-
-
-@pytest.mark.sample(6, 2)
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "records"])
-@pytest.mark.parametrize("column", ["system", "Model_Name", "config", "fold"])
-def test_several_systems_in_one_table(put, suffix, column):
-    """c is the second of A, and e of B. Of names that are as many as documents nothing is said."""
-    rows = [("q", "b", 2, "A"), ("q", "d", 9, "B"), ("q", "c", 1, "A"), ("q", "e", 8, "B")]
-    truth, names = {"q": {"c": 1, "e": 1}}, ("query_id", "doc_id", "score", column)
-
-    def source(rows, names=names):
-        records = [dict(zip(names, row, strict=True)) for row in rows]
-        if suffix == "csv":
-            lines = [names, *rows]
-            return put("".join(",".join(map(str, line)) + "\n" for line in lines), "r.csv")
-        if suffix == "jsonl":
-            return put("".join(json.dumps(one) + "\n" for one in records), "r.jsonl")
-        return records
-
-    run = source(rows)
-    for how in ({}, {"run_where": "score > 0"}):
-        with expect_refusal(f"several systems … {column} = 'A' … 'true'", InputError):
-            Warehouse.score(truth, run, "RR", **how)
-    for system in "AB":
-        found = Warehouse.score(truth, run, "RR", run_where=f"{column} = '{system}'")
-        assert found.means() == {"RR": 0.5}
-    assert Warehouse.score(truth, run, "RR", run_where="true").means() == {"RR": 0.5}
-    twice = source([*rows, ("q", "c", 9, "B")])  # blending is no advice
-    for how in ({}, {"run_repeated": "first"}):
-        with pytest.raises(InputError, match=f"{column} = 'A'\"$"):
-            Warehouse.score(truth, twice, "RR", **how)
-    constant = source([(*row[:3], "A") for row in rows])  # d, e, b, c
-    assert Warehouse.score(truth, constant, "RR").means() == {"RR": 0.5}
-    titles = source([(query, doc, score, f"of {doc}") for query, doc, score, _ in rows])
-    assert Warehouse.score(truth, titles, "RR").means() == {"RR": 0.5}
-    judged = source(
-        [("q", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
-    )
-    with expect_refusal("several splits … split = 'test'", InputError):
-        Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR")
-    found = Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR", qrels_where="split = 'test'")
-    assert found.means() == {"RR": 0.5}
-    alone = source([("q", "c", 1, "A"), ("p", "b", 1, "B")])
-    assert Warehouse.score(truth, alone, "RR").means() == {"RR": 1.0}
-    apart = source([(f"q{n}", "c", 1, "AB"[n % 2]) for n in range(4)])  # queries of their own
-    with expect_refusal(f"several systems … {column} = 'A' … 'true'", InputError):
-        Warehouse.score(truth, apart, "RR")
-    splits = source(
-        [("p", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
-    )
-    with expect_refusal("several splits … split = 'test'", InputError):
-        Warehouse.score(splits, {"q": {"c": 1.0}}, "RR")
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "records"])

@@ -119,9 +119,6 @@ def test_a_query_may_be_called_all() -> None:
     ]
 
 
-# --------------------------------------------------------------------------- precision
-
-
 def test_full_precision_for_programs_and_rounding_for_people(
     con: duckdb.DuckDBPyConnection,
 ) -> None:
@@ -219,9 +216,6 @@ def test_it_does_in_the_answer_to_anybodys_question(tmp_path: Path) -> None:
     assert rows == [["x"] * len(known), list(known.values())]
 
 
-# --------------------------------------------------------------------------- people's tables
-
-
 @pytest.mark.parametrize("character", list("_%&#${}"))
 def test_latex_escapes_what_means_something(con: duckdb.DuckDBPyConnection, character: str) -> None:
     text = formats.text(con.sql(f"select 'a{character}b' as \"x{character}y\""), "latex")
@@ -269,24 +263,6 @@ def test_a_list_in_a_table_is_written_as_elsewhere(con: duckdb.DuckDBPyConnectio
     ]  # fmt: skip
 
 
-def test_an_id_that_looks_like_a_number_is_left_alone(con: duckdb.DuckDBPyConnection) -> None:
-    relation = con.sql("select '007' as run, '1e5' as system, '1,5' as note")
-    for format in ("table", "markdown", "latex", "csv", "tsv"):
-        text = formats.text(relation, format)
-        assert "007" in text
-        assert "1e5" in text
-
-
-def test_counts_are_whole_numbers(con: duckdb.DuckDBPyConnection) -> None:
-    relation = con.sql("select 'NumRet' as metric, 43.0::double as value")
-    assert "43.0000" in formats.text(relation, "table")
-    relation = con.sql('select 43.0::double as "NumRet", 0.5::double as "AP"')
-    assert formats.text(relation, "table", counts={"NumRet"}).splitlines()[2].split() == [
-        "43",
-        "0.5000",
-    ]
-
-
 @pytest.mark.parametrize("format", EXTENSIONS)
 def test_no_rows(con: duckdb.DuckDBPyConnection, format: str) -> None:
     text = formats.text(con.sql("select 1 as a, 'x' as b where false"), format)
@@ -300,9 +276,7 @@ def test_no_rows(con: duckdb.DuckDBPyConnection, format: str) -> None:
         assert text.count("\n") == {"csv": 1, "tsv": 1, "latex": 6}.get(format, 2)
 
 
-def test_times_are_utc_for_people_and_exact_for_programs(
-    con: duckdb.DuckDBPyConnection,
-) -> None:
+def test_times_are_utc_for_people_and_exact_for_programs(con: duckdb.DuckDBPyConnection) -> None:
     relation = con.sql("select timestamptz '2026-09-01 12:30:45.123456+02:00' as at")
     assert "2026-09-01 10:30" in formats.text(relation, "table")
     (row,) = json.loads(formats.text(relation, "json"))

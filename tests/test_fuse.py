@@ -45,12 +45,8 @@ def rows(wh: Warehouse, sql: str) -> list[Any]:
 
 def content(wh: Warehouse, run: str) -> list[Any]:
     return rows(
-        wh,
-        f"select query_id, doc_id, score from predictions where run = '{run}' order by all",
+        wh, f"select query_id, doc_id, score from predictions where run = '{run}' order by all"
     )
-
-
-# ------------------------------------------------------------------------- the new run
 
 
 def test_one_name_is_one_run_and_not_its_letters(wh: Warehouse) -> None:
@@ -125,10 +121,7 @@ def test_the_same_again_another_content_and_a_new_version(wh: Warehouse) -> None
     assert wh.fuse(DATASET, NAMES, "rrf", name="both", replace=True).loaded.version == 2
     assert rows(
         wh, "select run_version, method, is_current from fused_run_versions group by all order by 1"
-    ) == [
-        (1, "sum", False),
-        (2, "rrf(k=60)", True),
-    ]
+    ) == [(1, "sum", False), (2, "rrf(k=60)", True)]
 
 
 def test_queries_that_only_some_runs_have(wh: Warehouse) -> None:
@@ -194,9 +187,6 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
     )
     assert len(rows(wh, values.format("default"))) == 30
     assert rows(wh, values.format("rectools")) == rows(wh, values.format("default"))
-
-
-# ------------------------------------------------------------------------- training and tuning
 
 
 @pytest.mark.slow
@@ -337,9 +327,6 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
         wh.fuse(DATASET, NAMES, "rrf", tune="AUC", name="n", train_queries=["r"])
 
 
-# ------------------------------------------------------------------------- what goes wrong
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("given", "message"),
@@ -414,9 +401,6 @@ def test_too_many_sets_of_weights() -> None:
     work = plan(notation.parse("AP"), protocols.get("default"))
     with pytest.raises(UsageError, match="more than 5,000 sets of weights to try"):
         tuning.tune(duckdb.connect(), recipe(runs, "wsum", None, None, tuned=True), work)
-
-
-# ------------------------------------------------------------------------- the command line
 
 
 def test_command(wh: Warehouse, tmp_path: Path) -> None:

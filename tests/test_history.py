@@ -15,7 +15,6 @@ from refusals import expect_refusal, tells
 
 from warehouse.analyze import past
 from warehouse.errors import UsageError
-from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
@@ -29,9 +28,6 @@ def now() -> dt.datetime:
     found = dt.datetime.now(dt.UTC)
     time.sleep(0.002)
     return found
-
-
-# --------------------------------------------------------------------------- boards of past days
 
 
 def _board(**options: object) -> tuple[list[str], list[tuple]]:
@@ -157,9 +153,6 @@ def test_a_day_ends_at_midnight_utc() -> None:
             past.moment(wrong)
 
 
-# --------------------------------------------------------------------------- forgetting
-
-
 @pytest.mark.slow
 @pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
@@ -222,22 +215,6 @@ def test_forgetting_asks_first_and_names_the_nearest(here: Folder, loaded: Wareh
     code, _, told = command("forget", "one", "-d", "tiny", "--yes", "--reason", "twice")
     assert code == 0
     assert told == "forgotten one: version 1 with 4 predictions and 0 evaluations\n"
-
-
-def test_a_failure_while_forgetting_changes_nothing(
-    wh: Warehouse, counts: Callable[[Path], dict[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wh.ingest_run("tiny", ONE, name="one")
-    before = counts(wh.path)
-    from warehouse.ingest import forget
-
-    monkeypatch.setattr(forget, "render", lambda *a, **k: render(*a, **k) + "; drop table nothing")
-    with pytest.raises(Exception, match="nothing"):
-        wh.forget("tiny", "one")
-    assert counts(wh.path) == before
-
-
-# --------------------------------------------------------------------------- runs over time
 
 
 def _day(number: int) -> dt.datetime:
@@ -383,9 +360,6 @@ def test_wrong_words_for_a_history(timed: Warehouse) -> None:
     ):  # fmt: skip
         with expect_refusal(message):
             timed.history("tiny", **options)
-
-
-# --------------------------------------------------------------------------- versions of the qrels
 
 
 @pytest.mark.slow

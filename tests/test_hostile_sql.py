@@ -230,9 +230,6 @@ def test_whether_there_is_more(asked: Warehouse, tmp_path: Path, limit: int | No
     assert [(a.rows, a.truncated) for a in answers] == [(len(found), limit == 4)] * 2
 
 
-# --------------------------------------------------------------------------- the other process
-
-
 @pytest.mark.skipif(not FORKS, reason="what is patched here is not patched in a new interpreter")
 def test_a_crash_hurts_nobody(asked: Warehouse, program) -> None:
     process = program.python(

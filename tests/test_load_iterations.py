@@ -11,7 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 from projects import invoked
-from refusals import expect_refusal, tells
+from refusals import tells
 from shared_cases import CASES, needs_cases
 
 from warehouse import readers
@@ -152,9 +152,6 @@ def test_unchanged_refused_replaced(wh: Warehouse, put) -> None:
     ]
 
 
-# --------------------------------------------------------------------------- preferences
-
-
 def test_preferences(wh: Warehouse, put) -> None:
     path = put("p.txt", PREFS)
     loaded = wh.ingest_qrels("tiny", path, format="prefs")
@@ -235,19 +232,6 @@ def test_groups_may_contradict_each_other(wh: Warehouse, put) -> None:
     assert wh.ingest_qrels("tiny", put("p.txt", text), format="prefs").status == "loaded"
 
 
-def test_wrong_words(wh: Warehouse, put) -> None:
-    with pytest.raises(InputError, match=r"looks like preferences .*--format prefs"):
-        wh.ingest_qrels("tiny", put("p.txt", "q g s a 1\nq g s b 0\n"))
-    with expect_refusal("perfs … prefs"):
-        wh.ingest_qrels("tiny", put("p.txt", PREFS), format="perfs")
-    with pytest.raises(UsageError, match="not from prefs"):
-        wh.ingest_run("tiny", put("p.txt", PREFS), format="prefs")
-    with pytest.raises(UsageError, match="columns can be named"):
-        wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs", columns={"doc_id": "a"})
-    with pytest.raises(UsageError, match="read from files"):
-        wh.ingest_qrels("tiny", {"q": {"a": 1}}, format="prefs")
-
-
 def test_a_run_beside_preferences_is_compared_with_their_queries(wh: Warehouse, put) -> None:
     wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs")
     first, second = wh.ingest_run("tiny", {"q1": {"a": 1.0}, "x": {"a": 1.0}}, name="r").warnings
@@ -273,8 +257,6 @@ def test_metrics_of_judgments_are_refused_for_preferences(wh: Warehouse, put) ->
     kinds = wh.datasets().relation.project("dataset, kind, judgments").fetchall()
     assert kinds == [("choices", "preferences", 8), ("graded", "judgments", 1)]
 
-
-# --------------------------------------------------------------------------- scopes
 
 HIGHEST = [("q1", "a", 2), ("q1", "b", 1), ("q2", "c", 0)]
 # above 0 in some group: a, b, c and d; e is not

@@ -266,9 +266,6 @@ def test_the_python_of_a_page(
             chain[:] = [provider for provider in chain if provider is not ours.provider]
 
 
-# --------------------------------------------------------------------------- what must be there
-
-
 def test_the_readme_is_short() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.encode()) <= 12_000
@@ -321,10 +318,7 @@ def test_the_manual_is_built_without_warnings_and_needs_no_network(tmp_path: Pat
     pytest.importorskip("myst_parser", reason="the extra docs is not installed")
     line = f"-m sphinx -q -W --keep-going -d {tmp_path}/trees {DOCS} {tmp_path}/html"
     done = subprocess.run(
-        [sys.executable, *line.split()],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *line.split()], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     for page in (tmp_path / "html").rglob("*.html"):

@@ -192,21 +192,6 @@ def script_or_refusal(text: str) -> str:
     return compose(found, protocols.get("default"))
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, found in catalogue().items() if found.parameter("cutoff")]
-)
-def test_no_list_is_as_long_as_a_cutoff_without_bounds(name: str) -> None:
-    """A list of k terms is made in memory, however short the rankings are: such a k has a bound."""
-    found = catalogue()[name]
-    needed = text_of(found).partition("(")[2].rstrip(")").replace("cutoff=3", "cutoff=1000000000")
-    needed = needed if found.parameter("cutoff").required else f"{needed}, cutoff=1000000000"
-    choices = [f", {p.name}={c}" for p in found.parameters for c in p.choices if c != "weighted"]
-    for choice in ["", *choices]:
-        told = script_or_refusal(f"{name}({(needed + choice).strip(', ')})")
-        assert "cutoff is at most" in told or "from" in told
-        assert not re.search(r"(range|discounts|reciprocals)\([^()]*1000000000", told)
-
-
 def test_which_queries_have_no_value(without_a_value: dict[str, dict[str, float | None]]) -> None:
     """Metrics that ask for no relevance have one for a query that nothing is relevant for."""
     for name in ("NumRet", "Judged", "Volume", "Utility", "Coverage"):

@@ -188,9 +188,6 @@ def test_a_name_may_stand_for_parameters(level: int | None) -> None:
     ]  # fmt: skip
 
 
-# --------------------------------------------------------------------------- the other peers
-
-
 def test_interpolated_precision_of_ranx() -> None:
     """Eleven levels, each asking for as many documents as trec_eval 9's: int(recall * R + 0.9)."""
     levels = [f"@{k / 10}" for k in range(11)]
@@ -198,9 +195,6 @@ def test_interpolated_precision_of_ranx() -> None:
     assert read(name) == [f"IPrec(needed=trec_eval_9){level}" for level in levels]
     assert read(f"{name}-l2") == [f"IPrec(rel=2, needed=trec_eval_9){level}" for level in levels]
     assert read(name) == read("iprec_at_recall", defaults=protocols.get("trec_eval_9").defaults())
-
-
-# --------------------------------------------------------------------------- one name, two meanings
 
 
 def meanings() -> dict[str, dict[tuple[str, str], str]]:
@@ -307,13 +301,8 @@ def test_every_name_of_a_peer_is_read_as_its_page_says(name: str) -> None:
             assert all(f"protocol {protocol.name}" in told for protocol in first)
 
 
-# --------------------------------------------------------------------------- what gains are worth
-
 GRADED = {"q": {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}, "r": {"a": 0, "b": -1, "c": 2}}
-RUN = {
-    "q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5},
-    "r": {"a": 2.0, "b": 1.0, "c": 0.5},
-}
+RUN = {"q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5}, "r": {"a": 2.0, "b": 1.0, "c": 0.5}}
 
 
 def scored(name: str) -> dict[str, float]:

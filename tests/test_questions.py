@@ -136,9 +136,6 @@ def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
         assert mean == pytest.approx(sum(values[query].values()) / 9, abs=1e-12)
 
 
-# --------------------------------------------------------------------------- examples of the views
-
-
 def test_every_view_has_an_example(wh: Warehouse) -> None:
     found = wh.schema().relation.filter("example is not null and kind = 'view'").fetchall()
     assert [row[1] for row in found] == list(view_examples.EXAMPLES)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 import shlex
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,34 +101,6 @@ def test_the_man_page_lists_every_command(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(scripts) == 3
     for script in scripts:
         assert "_WAREHOUSE_COMPLETE=complete_" in script.read_text(encoding="utf-8")
-
-
-def test_the_containers() -> None:
-    lines = (EXAMPLES / "Dockerfile").read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        if line.startswith("COPY ") and "--from" not in line:
-            assert all((CHECKOUT / name).exists() for name in line.split()[1:-1]), line
-    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "optional-dependencies"
-    ]
-    (asked,) = [line for line in lines if line.startswith("RUN pip install")]
-    assert set(re.findall(r"\[(.*)\]", asked)[0].split(",")) <= set(extras)
-    assert 'ENTRYPOINT ["warehouse"]' in lines
-
-    services = load(EXAMPLES / "compose.yaml")["services"]
-    assert (EXAMPLES / services["sync"]["build"]["context"]).resolve() == CHECKOUT
-    # compose has its own use of $, so that of the shell is doubled
-    (script,) = [text.replace("$$", "$") for text in services["sync"]["command"]]
-    subprocess.run(["sh", "-n", "-c", script], check=True)
-    nightly = list(commands(script))
-    assert [words[0] for words in nightly] == ["sync", "publish"]
-    board = services["board"]["command"]
-    assert board[:3] == ["serve", "--db", nightly[1][1]]
-    development = json.loads((CHECKOUT / ".devcontainer/devcontainer.json").read_text())
-    for words in (*nightly, board, *commands(development["postCreateCommand"])):
-        check(words)
-    for text in texts(services):
-        assert not re.search(r"\$\{[^}]*$", text)
 
 
 def test_a_skip_that_ci_does_not_expect_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

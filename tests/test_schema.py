@@ -73,8 +73,6 @@ def made(made_once: Path, wh: Warehouse) -> Path:
     return Path(shutil.copyfile(made_once, wh.path))
 
 
-# --------------------------------------------------------------------------- tables and comments
-
 PEOPLES = set(EXAMPLES)
 
 
@@ -234,9 +232,6 @@ def test_every_table_has_a_checksum_or_is_part_of_what_has_one(made: Path) -> No
     assert {name for (name,) in rows} == {*read} | others
 
 
-# --------------------------------------------------------------------------- migrations
-
-
 def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
     with database.write(made) as connection:
         scripts = ScriptDirectory.from_config(schema.alembic_config(connection))
@@ -329,18 +324,6 @@ def test_a_file_that_another_process_has_made_meanwhile_stays(wh: Warehouse, mad
     before = made.read_bytes()
     database.create(made)
     assert made.read_bytes() == before
-
-
-def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(source: Path, target: Path) -> None:
-        raise PermissionError(source, target)
-
-    monkeypatch.setattr(database.os, "link", refused)
-    assert wh.init() is True
-    assert list(wh.path.parent.iterdir()) == [wh.path]
-
-
-# --------------------------------------------------------------------------- files that are not ours
 
 
 @pytest.mark.usefixtures("made")
@@ -505,9 +488,6 @@ def test_no_file_and_no_folder(tmp_path: Path) -> None:
     (tmp_path / "link.duckdb").symlink_to("no/such.duckdb")
     with pytest.raises(UsageError, match=f"link.duckdb: there is no folder {tmp_path}/no$"):
         schema.ensure(tmp_path / "link.duckdb")
-
-
-# --------------------------------------------------------------------------- storage
 
 
 def storage_version(path: Path) -> int:

@@ -80,9 +80,6 @@ def check_against_scoring(
         )
 
 
-# --------------------------------------------------------------------------- parts by themselves
-
-
 @pytest.mark.slow
 @pytest.mark.sample(3, 3)
 @pytest.mark.core
@@ -192,9 +189,6 @@ def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
     assert parts(wh, "kind")["not_included", "AP"] is None
 
 
-# --------------------------------------------------------------------------- parts and the whole
-
-
 @pytest.mark.slow
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
@@ -258,9 +252,6 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
     assert (done.computed, done.left_out) == (12, [])
     # of one 0 and 1 / 1, of two 1 and 0
     assert {part for part, _ in parts(wh, "difficulty")} == {"0.5"}
-
-
-# --------------------------------------------------------------------------- versions and staleness
 
 
 @pytest.mark.slow

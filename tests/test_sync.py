@@ -18,8 +18,6 @@ from warehouse.readers.batches import Group
 from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
 
-# --------------------------------------------------------------------------- new, changed, unchanged
-
 
 def test_the_first_sync_makes_all_and_the_second_nothing(synced: Project) -> None:
     code, out, err = command("sync")
@@ -152,9 +150,6 @@ def test_a_file_that_goes_while_a_sync_runs_is_no_error(
     ]
 
 
-# --------------------------------------------------------------------------- half-written
-
-
 @pytest.mark.slow
 def test_a_young_file_is_looked_at_twice(synced: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
@@ -261,9 +256,6 @@ def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> 
     assert synced.told() == []
     written.rename(synced.path / "runs/bm25/new.run")
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
-
-
-# --------------------------------------------------------------------------- problems
 
 
 @pytest.mark.slow
@@ -509,9 +501,6 @@ def test_a_sync_needs_a_project_and_a_database(
     assert (code, out.splitlines()[1][:45]) == (0, "tiny: run one loaded from runs/bm25/one.run (")
 
 
-# --------------------------------------------------------------------------- dry
-
-
 @pytest.mark.slow
 def test_a_dry_run_says_and_does_nothing(synced: Project, counts) -> None:
     expected = ["tiny: qrels.txt would be read", "tiny: runs/bm25/one.run would be read"]
@@ -562,9 +551,6 @@ def test_the_database_of_another_file_is_not_passed_over(
     Path("plain.toml").write_text("")
     Path("warehouse.toml").unlink()
     Warehouse().sync("plain.toml")
-
-
-# --------------------------------------------------------------------------- what was forgotten
 
 
 @pytest.mark.slow

@@ -18,8 +18,6 @@ from syncs import QRELS, RUN, SETTINGS, Project
 from warehouse.sync import sources
 from warehouse.warehouse import Warehouse
 
-# --------------------------------------------------------------------------- what a run is
-
 
 def described(synced: Project) -> dict[str, tuple]:
     rows = synced.warehouse.query("select run, system, tags, run_at from runs").fetchall()
@@ -209,9 +207,6 @@ def test_a_commit_says_when(synced: Project) -> None:
     synced.write("clone/qrels.txt", QRELS)
     done = Warehouse(synced.path / "clone.duckdb").sync(clone / "warehouse.toml")
     assert "is not in this shallow clone: git fetch --unshallow" in done.events[1].text
-
-
-# --------------------------------------------------------------------------- other grounds
 
 
 @pytest.mark.slow

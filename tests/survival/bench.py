@@ -83,8 +83,6 @@ class Bench:
         found: dict[str, Any] = json.loads(self.server.stdout.readline())
         return found
 
-    # ------------------------------------------------------------------ what is there
-
     def contents(self, folder: Path, *, checked: bool = True) -> Contents:
         """Return what the files of a folder hold, without times; None for those not there.
 
@@ -173,8 +171,6 @@ class Bench:
         )
         with program:
             assert Warehouse(self.place / operation.file).mend() > 0
-
-    # ------------------------------------------------------------------ what must hold
 
     def check(self, name: str, done: dict[str, Any], after: Contents, outcome: Outcome) -> None:
         """Check what an operation left that failed or was killed, and do it again."""
