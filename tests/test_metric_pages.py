@@ -183,15 +183,6 @@ def test_a_page_says_what_a_query_without_a_value_counts_as(
     assert without_a_value[name] == dict.fromkeys(without_a_value[name], counts)
 
 
-def script_or_refusal(text: str) -> str:
-    """Return the SQL of a metric, or why it is refused."""
-    try:
-        found = parse(text)
-    except UsageError as error:
-        return str(error)
-    return compose(found, protocols.get("default"))
-
-
 def test_which_queries_have_no_value(without_a_value: dict[str, dict[str, float | None]]) -> None:
     """Metrics that ask for no relevance have one for a query that nothing is relevant for."""
     for name in ("NumRet", "Judged", "Volume", "Utility", "Coverage"):

@@ -11,7 +11,7 @@ import datetime as dt
 import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations, product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -146,6 +146,11 @@ def test_boards(ask: Ask, name: str) -> None:
     rows = ask("query", f"from leaderboard where dataset = 'runs' and metric = '{name}'")
     found = sorted((row["place"], row["run"], row["value"]) for row in rows)
     assert found == board(both, sign)
+    # what was loaded later for another dataset ends no version of the qrels
+    past = f"board_as_of('metrics', current_date + 1, metric_name := '{name}')"
+    rows = ask("query", f"select run, value from {past}")
+    wanted = {run: float(value) for run, value in values.items()}
+    assert {row["run"]: row["value"] for row in rows} == pytest.approx(wanted)
 
 
 def test_boards_of_slices(ask: Ask) -> None:
@@ -170,6 +175,29 @@ def test_comparisons(ask: Ask, name: str) -> None:
         better, worse = (sum(s * d > 0 for d in differences) for s in (sign, -sign))
         assert (row["wins"], row["losses"]) == (better, worse)
         assert (row["ties"], row["queries"], row["left_out"]) == (5 - better - worse, 5, 0)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_checks(file: Path, name: str) -> None:
+    """Each run beside the best of those before it; the first counts of runs that are as good."""
+    metric, sign = METRICS[name]
+    values = means(metric, [*QRELS])
+    for place, run in enumerate(RUNS):
+        if not place:
+            continue
+        best = max([*RUNS][:place], key=lambda one: sign * values[one])
+        found = Warehouse(file).check(
+            "metrics", name, run=run, against="best", max_drop=0.01, strict=True
+        )
+        (one,) = found.comparisons
+        is_worse = sign * (values[best] - values[run]) > 0.01
+        assert (one.against, one.difference) == (best, near(values[run] - values[best]))
+        assert (one.verdict, "worse than" in str(one)) == (
+            "worse" if is_worse else "good",
+            is_worse,
+        )
+        gains = [sign * (metric(run, q) - metric(best, q)) for q in QRELS]
+        assert (one.wins, one.losses) == (sum(g > 0 for g in gains), sum(g < 0 for g in gains))
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -238,6 +266,36 @@ def test_holes(ask: Ask) -> None:
         (query, doc, runs, best, near(-weight))
         for weight, query, doc, runs, best in sorted(expected)
     ]
+
+
+def test_ties(file: Path) -> None:
+    """Runs with tied scores, and by how much an order of them moves RR."""
+    tied, moves = [], {}
+    for run, lists in RUNS.items():
+        groups = {query: [tie.split(",") for tie in docs.split()] for query, docs in lists.items()}
+        sizes = [[len(tie) for tie in ties] for ties in groups.values()]
+        of_ties = sum(size for some in sizes for size in some if size > 1)
+        num_lists = sum(max(some) > 1 for some in sizes)
+        if num_lists:
+            tied.append((-of_ties / sum(map(sum, sizes)), run, num_lists, len(lists)))
+        spread = []
+        for query in QRELS:
+            found = [
+                next((1 / n for n, d in enumerate(docs, 1) if QRELS[query].get(d, 0) > 0), 0)
+                for order in product(*map(permutations, groups.get(query, ())))
+                for docs in [[d for tie in order for d in tie]]
+            ]
+            spread.append(max(found) - min(found))
+        moves[run] = mean(spread)
+    asked = invoked("collection", "-d", "metrics", "--db", str(file), "-f", "json")
+    (row,) = json.loads(asked.stdout)
+    names = ("run", "tied_lists", "lists", "tied_share")
+    assert [tuple(one[name] for name in names) for one in row["tied"]] == [
+        (run, num_tied, lists, pytest.approx(-share))
+        for share, run, num_tied, lists in sorted(tied)
+    ]
+    most = max(moves, key=lambda run: moves[run])
+    assert f"RR of {most} by up to {moves[most]:.3f}" in asked.stderr
 
 
 def test_listings(ask: Ask) -> None:
