@@ -783,26 +783,6 @@ def test_the_shell(
     assert "a replica as of now" in run("shell").err
 
 
-@pytest.mark.slow
-def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path, program) -> None:
-    assert run("init").code == 0
-    views = ("leaderboard", "predictions", "history", "qrels")
-    answers = program.calls(*(f"query 'from {view}'" for view in views), cwd=here)
-    for line, found in answers.items():
-        assert (found.code, found.err) == (0, "no rows\n"), line
-    assert run("publish", "replica.duckdb").code == 0
-
-
-def test_the_environment_names_the_database(
-    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small.path.rename("elsewhere.duckdb")
-    assert run("runs").code == 2
-    monkeypatch.setenv("WAREHOUSE_DB", "elsewhere.duckdb")
-    assert run("runs").code == 0
-    assert run("runs", "--db", "absent.duckdb").code == 2
-
-
 def test_a_gap_in_a_board_is_computed(run: Callable[..., Answer], small: Warehouse) -> None:
     """By hand: "three" has the one relevant document of q1 first, and nothing for q2."""
     small.ingest_run("tiny", {"q1": {"a": 1.0}}, name="three")

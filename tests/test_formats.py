@@ -263,19 +263,6 @@ def test_a_list_in_a_table_is_written_as_elsewhere(con: duckdb.DuckDBPyConnectio
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("format", EXTENSIONS)
-def test_no_rows(con: duckdb.DuckDBPyConnection, format: str) -> None:
-    text = formats.text(con.sql("select 1 as a, 'x' as b where false"), format)
-    if format == "jsonl":
-        assert text == ""
-    elif format == "json":
-        assert json.loads(text) == []
-    else:
-        assert text.endswith("\n")
-        assert "a" in text
-        assert text.count("\n") == {"csv": 1, "tsv": 1, "latex": 6}.get(format, 2)
-
-
 def test_times_are_utc_for_people_and_exact_for_programs(con: duckdb.DuckDBPyConnection) -> None:
     relation = con.sql("select timestamptz '2026-09-01 12:30:45.123456+02:00' as at")
     assert "2026-09-01 10:30" in formats.text(relation, "table")

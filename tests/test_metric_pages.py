@@ -10,10 +10,8 @@ from refusals import tells
 from warehouse.analyze import metric_catalogue as pages
 from warehouse.config import project
 from warehouse.errors import UsageError
-from warehouse.evaluate.compose import compose
-from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
-from warehouse.metrics.notation import parse, parse_one
+from warehouse.metrics.notation import parse_one
 from warehouse.metrics.template import Template
 from warehouse.warehouse import Warehouse
 

@@ -545,9 +545,3 @@ def test_odd_names_of_the_file(tmp_path: Path, file: str) -> None:
     wh.evaluate(metrics="RR")
     assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
     assert [path.name for path in tmp_path.iterdir()] == [file]
-
-
-def test_odd_names_of_the_run_file(wh: Warehouse, tmp_path: Path) -> None:
-    for name in ("a'b.run", "a b.run", "[1]*.run", "ü.run"):
-        (tmp_path / name).write_text(TREC)
-        assert wh.ingest_run("tiny", str(tmp_path / name)).name == name.removesuffix(".run")
