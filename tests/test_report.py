@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -248,7 +249,12 @@ def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
 
 @pytest.mark.slow
 def test_queries_have_the_lists_and_the_parts_of_explain(site: Site) -> None:
-    query_keys = keys(row.query_id for row in site.warehouse.queries("tiny", "bm25"))
+    names = [row.query_id for row in site.warehouse.queries("tiny", "bm25")]
+    query_keys = keys(names)
+    for before, after in pairwise(names):
+        for here, there, way in ((after, before, "prev"), (before, after, "next")):
+            page = site.pages[f"tiny/queries/{query_keys[here]}.html"]
+            assert re.search(rf'rel="{way}" href="[^"]*{query_keys[there]}\.html"', page.source)
     for query, run in (("q0", "bm25"), ("q&<b>6</b>", SCRIPT)):
         page = site.pages[f"tiny/queries/{query_keys[query]}.html"]
         assert f"Query {visible(query)}" in page.text

@@ -34,6 +34,7 @@ RUNS = {
     "runs": {"7": "7 007,x", "007": "7,007,7.0", "7.0": "x +7", "+7": "y,7.0 +7", "none": "7 x"},
     "assets": {"7": "y,007 x 7", "007": "007 7", "7.0": "+7,7.0,7", "none": "y"},
     "a b": {"7": "x,7 y", "007": "y 7,7.0,007", "7.0": "y,x +7", "+7": "+7,7,7.0", "none": "x"},
+    "007": {"+7": "7"},  # of numbers alone, so stored by number
     "Zero": {"other": "7"},
 }
 DATASETS = {"metrics": [*RUNS], "runs": ["runs", "a b"]}
@@ -143,6 +144,8 @@ def test_boards(ask: Ask, name: str) -> None:
         given = [word for dataset in datasets for word in ("-d", dataset)]
         rows = ask("leaderboard", *given, "-m", name)
         assert [(row["place"], row["run"], row[name]) for row in rows] == board(both, sign)
+    rows = ask("leaderboard", "-d", "metrics", "-d", "runs", "-m", name, "--ranks")
+    assert [(row["mean_rank"], row["run"]) for row in rows] == [b[:2] for b in board(both, sign)]
     rows = ask("query", f"from leaderboard where dataset = 'runs' and metric = '{name}'")
     found = sorted((row["place"], row["run"], row["value"]) for row in rows)
     assert found == board(both, sign)
@@ -216,7 +219,7 @@ def test_history(ask: Ask, name: str) -> None:
     rows = ask("history", "-d", "metrics", "-m", name)
     names = ("run", "value", "best_so_far", "is_record", "gain")
     assert [tuple(row[one] for one in names) for row in rows] == expected
-    assert [row["version"] for row in rows] == [2, 1, 1, 1]
+    assert [row["version"] for row in rows] == [2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -239,8 +242,8 @@ def test_queries(ask: Ask, run: str) -> None:
 
 
 def test_explanations(ask: Ask) -> None:
-    run = "a b"
-    for query in ("7", "007", "7.0", "+7"):
+    """Of a run that was replaced, too."""
+    for run, query in product(("a b", "runs"), ("7", "007", "7.0", "+7")):
         good = is_relevant(run, query)
         rows = ask("explain", run, "RR", query, "-d", "metrics")
         assert [(row["rank"], row["doc_id"], row["relevance"]) for row in rows] == [
