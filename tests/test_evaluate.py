@@ -321,6 +321,7 @@ def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list
         assert kept_queries == queries
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_stored_values_are_the_scored_ones_to_the_bit(
     wh: Warehouse, demo_data: Path, monkeypatch: pytest.MonkeyPatch

@@ -283,6 +283,7 @@ def test_a_replica_keeps_its_mode(small: Warehouse) -> None:
     assert found == [0o664, 0o664, 0o755]
 
 
+@pytest.mark.slow
 def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     small.publish("replica.duckdb")
     before = Path("replica.duckdb").read_bytes()

@@ -460,8 +460,11 @@ def test_keys_differ_where_file_systems_do_not() -> None:
     found = keys(names)
     assert len({key.lower() for key in found.values()}) == len(names)
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,60}", key) for key in found.values())
+    own = ["assets", "metrics", "index.html", "report.json"]  # of the report
+    assert not {*own} & {*keys(own).values()}
 
 
+@pytest.mark.slow
 def test_no_dataset_has_the_place_of_another_file(site: Site) -> None:
     names = [name for name, *_ in site.warehouse.datasets().relation.fetchall()]
     datasets = {folder_of(name, rule) for name in names for rule in ("default", "trec_eval_9")}
