@@ -286,16 +286,6 @@ def test_a_changed_formula_makes_points_stale(seed: Warehouse, monkeypatch, coun
     assert counts(seed.path)["curve_point"] == 2 * before
 
 
-def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> None:
-    seed.evaluate("seed", metrics="AUC")
-    seed.curve("seed", "ROC", store=True)
-    assert seed.evaluate("seed", metrics="AUC").computed == 0
-    assert seed.leaderboard("seed").columns[3:4] == ["AUC"]
-    kinds = seed.query("select kind, metric, direction from store.evaluation order by 1").fetchall()
-    assert kinds == [("curve", "ROC", "higher"), ("metric", "AUC", "higher")]
-    assert seed.query("select distinct metric from scores").fetchall() == [("AUC",)]
-
-
 @pytest.mark.slow
 def test_the_same_points_whatever_the_threads(demo_data: Path, tmp_path: Path) -> None:
     found = []

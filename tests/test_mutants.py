@@ -1,4 +1,4 @@
-"""Planted faults are found: ten in CI, sixty and one in each template as `long`."""
+"""Planted faults are found: ten in CI; `python -m tests.mutants` plants as many as one asks for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(a: int = -1) -> bool:
 '''
 SCRIPT = "if (!a && b === `${1}`) c = b - 1; // a < 2\n"
 
-# The ten of CI need no map: they are planted in these files, whose tests are known.
+# These need no map: they are planted in these files, whose tests are known.
 TESTS = {
     "sql/functions.sql": "tests/test_functions.py",
     "sql/analyses/holes.sql.j2": "tests/test_holes.py tests/test_rich.py::test_holes",

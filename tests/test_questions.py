@@ -64,10 +64,6 @@ def grades(demo_data: Path) -> dict[tuple[str, str], int]:
     return {(query, document): int(grade) for query, _, document, grade in fields}
 
 
-def test_there_are_ten() -> None:
-    assert len(QUESTIONS) == 10
-
-
 @pytest.mark.parametrize("number", range(10))
 def test_the_answers_in_the_manual(wh: Warehouse, number: int) -> None:
     sql, answer = QUESTIONS[number]
