@@ -326,6 +326,15 @@ def test_a_file_that_another_process_has_made_meanwhile_stays(wh: Warehouse, mad
     assert made.read_bytes() == before
 
 
+def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(source: Path, target: Path) -> None:
+        raise PermissionError(source, target)
+
+    monkeypatch.setattr(database.os, "link", refused)
+    assert wh.init() is True
+    assert list(wh.path.parent.iterdir()) == [wh.path]
+
+
 @pytest.mark.usefixtures("made")
 def test_a_file_as_this_process_left_it_is_opened_once(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
