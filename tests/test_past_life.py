@@ -152,7 +152,7 @@ def test_pages_show_what_those_of_a_fresh_file_show(both, tmp_path: Path) -> Non
     pages = []
     for number, wh in enumerate(both):
         folder = tmp_path / str(number)
-        wh.report(folder)
+        wh.report(folder, ["tiny", "other"])
         pages.append(
             {
                 path.relative_to(folder).as_posix(): TIME.sub("", path.read_text(encoding="utf-8"))
