@@ -1,8 +1,7 @@
-"""Callbacks for training loops and searches, in the real libraries where they are installed.
+"""Callbacks for training loops and searches, as the libraries call them.
 
-PyTorch and what is built on it take gigabytes, so they are not among the packages for the tests, and the
-tests that need them are skipped where they are missing. They were last run with PyTorch 2.14.1, PyTorch
-Lightning 2.6.6, transformers 5.24.0 and sentence-transformers 6.2.0.
+PyTorch and what is built on it take gigabytes, so that only Optuna is here; the calls were read from
+PyTorch Lightning 2.6.6, transformers 5.24.0 and sentence-transformers 6.2.0.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **has: object) -> None:
 def test_the_callbacks_as_they_are_called(
     ranker: Ranker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the libraries: with their arguments, read from the versions above."""
+    """With their arguments, read from the versions above."""
     stand_in(monkeypatch, "pytorch_lightning", Callback=object)
     stand_in(monkeypatch, "transformers", TrainerCallback=object)
     evaluator = type("E", (), {"store_metrics_in_model_card_data": lambda *given: None})

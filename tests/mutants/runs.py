@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -54,12 +55,29 @@ class Outcome:
     test: str = ""
 
 
+@cache
+def text_of(file: str) -> str:
+    """Return the text of a file of tests, or nothing if it is gone."""
+    path = ROOT / file
+    return path.read_text() if path.exists() else ""
+
+
+def is_there(test: str) -> bool:
+    """Whether a test of the map is still in its file."""
+    file, *_, name = family(test).split("::")
+    return f"def {name}(" in text_of(file)
+
+
 class Choice:
     """The tests of a mutant: the narrowest and quickest first, as many as there is time for."""
 
     def __init__(self, reach: Reach, seconds: float) -> None:
         self.seconds = seconds
-        self.tests = {test: one for test, one in reach.tests.items() if not OURS.search(test)}
+        self.tests = {
+            test: one
+            for test, one in reach.tests.items()
+            if not OURS.search(test) and is_there(test)
+        }
         self.of: dict[str, set[str]] = defaultdict(set)
         for test, (_, numbers) in self.tests.items():
             for name in (reach.names[number] for number in numbers):
