@@ -371,13 +371,3 @@ def test_preferences_have_no_curve(wh: Warehouse, tmp_path: Path) -> None:
     wh.ingest_run("d", {"q": {"a": 1.0}}, name="r")
     with pytest.raises(UsageError, match=r"the qrels are preferences.*ROC cannot be computed"):
         wh.curve("d", "ROC")
-
-
-def test_the_lists_of_curves() -> None:
-    listed = run("curves")
-    assert listed.exit_code == 0
-    assert [line.split()[0].partition("[")[0] for line in listed.stdout.splitlines()[2:]] == NAMES
-    assert "false positive rate" in run("curves", "-f", "markdown").stdout
-    shown = run("curves", "show", "roc_curve")
-    assert "x              false positive rate, 0 to 1" in shown.stdout
-    assert "SQL of ROC(ties=half) under protocol default" in shown.stdout

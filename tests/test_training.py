@@ -18,12 +18,6 @@ from refusals import expect_refusal
 from warehouse.compat import training
 from warehouse.compat.training import Ranker
 
-
-def peer(name: str) -> ModuleType:
-    """Import a library, or skip the test with the reason."""
-    return pytest.importorskip(name, reason=f"{name} is not installed")
-
-
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1, "d2": 1}}
 
 
@@ -50,7 +44,7 @@ def ranker(tmp_path: Path) -> Ranker:
 def test_optuna_searches_for_the_metric_of_a_gate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    optuna = peer("optuna")
+    optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     monkeypatch.chdir(tmp_path)
     about: dict[str, Any] = {"dataset": "dl19", "system": "ours", "qrels": QRELS}
