@@ -48,9 +48,7 @@ LATER = (
 
 @contextmanager
 def installed(
-    folder: Path,
-    statements: tuple[str, ...] = STATEMENTS,
-    later: Sequence[tuple[str, ...]] = (),
+    folder: Path, statements: tuple[str, ...] = STATEMENTS, later: Sequence[tuple[str, ...]] = ()
 ) -> Iterator[None]:
     """Let this process be that program; its migrations are written to a new folder.
 

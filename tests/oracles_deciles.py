@@ -58,9 +58,6 @@ def by_part(labels: Iterable[str], deciles: Deciles) -> dict[str, list[str]]:
     return found
 
 
-# --------------------------------------------------------------------------- of one list of labels
-
-
 def precision(predicted: Sequence[str], actual: Sequence[str], k: int) -> float:
     top = predicted[:k]
     return sum(label in actual for label in top) / len(top) if top else 0.0
@@ -91,9 +88,6 @@ def k_for_recall(
         if Fraction(found, len(actual)) >= min_recall:
             return k
     return labels // 2
-
-
-# --------------------------------------------------------------------------- by decile
 
 
 def _by_decile(
@@ -170,9 +164,6 @@ def positive_coverage_at_k(
         part: len(found.get(part, [])) / len(known[part]) if part in known else None
         for part in parts_of(instances, deciles)
     }
-
-
-# --------------------------------------------------------------------------- the case bibtex
 
 
 def bibtex_training(folder: Path) -> tuple[dict[str, dict[str, int]], dict[str, int]]:

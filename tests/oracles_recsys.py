@@ -83,9 +83,6 @@ def _is_hit(grades: Grades, doc: str, rel: float | None) -> bool:
     return grade is not None and (grade > 0 if rel is None else grade >= rel)
 
 
-# --------------------------------------------------------------------------- propensities
-
-
 def _worth(world: World, a: float, b: float, frequency: str | None, instances: int | None):
     counts: Mapping[str, float] = world.counts
     if frequency is not None:
@@ -146,9 +143,6 @@ def rprec(lists: Lists, _: World, *, rel: int, multiple: float, aggregate: str):
     return ratio(found, depths)
 
 
-# --------------------------------------------------------------------------- relevance
-
-
 def _partial(lists: Lists, rel: int, cutoff: int, most: float, insufficient: str) -> float | None:
     ((_, docs, grades),) = lists
     number, area, wrong, found = relevant(grades, rel), 0, 0, 0
@@ -204,9 +198,6 @@ def ndcg(
     return gained / sum(1 / log2(rank + 1) for rank in range(1, cutoff + 1))
 
 
-# --------------------------------------------------------------------------- popularity
-
-
 def _bits(world: World, doc: str, population: str, cold: str) -> float:
     count = world.counts.get(doc, 0)
     if not count and cold == "zero":
@@ -253,9 +244,6 @@ def serendipity(lists: Lists, world: World, *, rel: int, cutoff: int, catalogue:
         anywhere = (number - steps.index(count)) / number if count else 0.0
         total += max(here - anywhere, 0.0) * _is_hit(grades, doc, rel)
     return ratio(total, len(docs[:cutoff]))
-
-
-# --------------------------------------------------------------------------- what is shown
 
 
 def coverage(
@@ -359,13 +347,7 @@ def categorical_diversity(lists: Lists, world: World, *, cutoff: int, attribute:
 
 
 def entropy(
-    lists: Lists,
-    world: World,
-    *,
-    cutoff: int | None,
-    attribute: str,
-    p: float,
-    smoothing: float,
+    lists: Lists, world: World, *, cutoff: int | None, attribute: str, p: float, smoothing: float
 ) -> float | None:
     ((_, docs, _),) = lists
     masses: Counter[str] = Counter()

@@ -154,9 +154,6 @@ def test_the_middle(values: list[int], median: float) -> None:
     )
 
 
-# --------------------------------------------------------------------------- pooled
-
-
 POOLS = (
     "P@3", "P(norm=retrieved, no_relevant=1)@3", "R@3", "R(rel=2)@2", "F(beta=2)@3",
     "F(norm=retrieved)@3", "E", "E(beta=0.5)@2", "SetP", "SetR(rel=2)", "SetF", "SetF(x=4)",
@@ -213,9 +210,6 @@ def test_pooled(data: tuple[Qrels, list[Run]]) -> None:
             assert math.isclose(pooled, weighted, rel_tol=1e-12, abs_tol=1e-15)
 
 
-# --------------------------------------------------------------------------- weights
-
-
 QRELS = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
 RUN = {"q1": {"a": 1.0}, "q2": {"z": 2.0, "a": 1.0}, "q3": {"z": 1.0}}  # RR 1, 1/2, 0
 BY_LENGTH = "RR(aggregate=weighted, weight=length)"
@@ -263,24 +257,6 @@ def test_an_undefined_query_weighs_nothing(tmp_path: Path) -> None:
     assert found == {"q1": 0.0, "q2": 1.0, "q3": None, "all": (3 * 0 + 1 * 1) / 4}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("AP(aggregate=weighted)", ["needs a weight", "AP(aggregate=weighted, weight=relevant)"]),
-        ("AP(weight=relevant)", ["weight goes with aggregate=weighted"]),
-        ("AP(aggregate=median, weight=n)", ["AP(aggregate=weighted, weight=n)"]),
-        ("nDCG(aggregate=pooled)@5", ["one of mean, geometric_mean, median, min", "not pooled"]),
-        ("GMAP(aggregate=median)", ["aggregate is one of geometric_mean, not median"]),
-        ("AP(agregate=median)", ["did you mean aggregate?"]),
-    ],
-)
-def test_wrong_names(text: str, words: list[str]) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse(text)
-    for word in words:
-        assert word in str(caught.value)
-
-
 def test_a_lacking_attribute_is_asked_for(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", RUN, name="one")
@@ -317,9 +293,6 @@ def test_other_weights_make_values_stale(wh: Warehouse) -> None:
     assert wh.leaderboard("tiny", metrics=BY_LENGTH).fetchall()[0][3] == (3 + 4 * 0.5) / 12
 
 
-# --------------------------------------------------------------------------- the same bits
-
-
 @pytest.mark.slow
 def test_the_same_bits_stored_and_scored(wh: Warehouse) -> None:
     qrels, run = collection(random.Random(4), 40)
@@ -345,9 +318,6 @@ def test_what_a_query_weighs_is_in_the_fingerprint() -> None:
                       "AP(aggregate=weighted, weight=n)"), protocols.get("default"))  # fmt: skip
     assert len({fingerprint_of(work, metric) for metric in work.queries}) == 4
     assert len(set(work.queries.values())) == 1
-
-
-# --------------------------------------------------------------------------- what is said
 
 
 def test_a_board_says_what_it_shows(wh: Warehouse) -> None:

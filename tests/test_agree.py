@@ -76,9 +76,6 @@ def orders(*values: dict[str, float | None], directions: str = "", **asked: Any)
         return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
-# --------------------------------------------------------------------------- by hand
-
-
 def test_over_the_union_a_document_that_a_list_lacks_is_below_its_end(wh: Warehouse) -> None:
     """ab against ac: a b c is 1 2 3 there and 1 3 2 here: tau (2 - 1)/3. Of both there is only a.
 
@@ -159,9 +156,6 @@ def test_ties_are_those_of_urbano_and_marrero(
     assert row["tau_ap_b"] == pytest.approx(tau_ap, abs=5e-5)
 
 
-# --------------------------------------------------------------------------- against others
-
-
 @pytest.mark.slow
 def test_kendalls_tau_is_scipys_on_every_query_of_the_demo(demo: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
@@ -228,9 +222,6 @@ def test_orders_of_runs_are_as_the_papers_say(values: list[tuple[int, int]], p: 
     assert same["rbo_ext"] == close(twin.rbo_of_orders(one, other, p))
     # the other way round tau changes its sign
     assert turned["tau_b"] == close(None if expected is None else -expected)
-
-
-# --------------------------------------------------------------------------- what is compared
 
 
 def test_means_are_over_the_queries_that_both_answer(wh: Warehouse) -> None:
@@ -371,9 +362,6 @@ def test_the_command(demo: Warehouse) -> None:
     assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["nDCG@10"] * 4
     code, _, told = command("agree", "-d", "dl19", "--of", "runs", "--by-query", *db)
     assert (code, "orders of runs are over all queries" in told) == (2, True)
-
-
-# --------------------------------------------------------------------------- predictors of queries
 
 
 PREDICTED = {

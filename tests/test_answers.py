@@ -173,6 +173,12 @@ def test_as_the_scorer_of_dragun(wh: Warehouse, tmp_path: Path) -> None:
     assert {row.run: row[3:5] for row in board if row.run != "silent"} == {
         "one": pytest.approx((3 / 5, 1 / 5)), "two": pytest.approx((1 / 5, 0)),
     }  # fmt: skip
+    # rows that name no run are of the run that is called as the file
+    (tmp_path / "silent.csv").write_text(
+        "topic_id,answer_id,annotation\nq1,a,supports\nq1,b,none\nq1,c,none\n"
+    )
+    found = wh.ingest_assignments("tiny", tmp_path / "silent.csv", judge="file")
+    assert found.status == {"silent": "loaded"}
 
 
 def test_support_of_trec_rag(wh: Warehouse, tmp_path: Path) -> None:

@@ -61,9 +61,6 @@ def lines(found: pytest.ExceptionInfo[Exception]) -> list[str]:
     return [line.strip() for line in str(found.value).splitlines()[1:]]
 
 
-# --------------------------------------------------------------------------- what is read
-
-
 def test_a_csv_file_is_typed_by_all_its_values(con, put) -> None:
     read = stage_attributes(con, put("a.csv", CSV), "document")
     assert read.columns == {
@@ -220,9 +217,6 @@ def test_the_genres_of_movielens(wh: Warehouse) -> None:
         "where subject_id = '1' and attribute = 'genres'"
     )
     assert first.fetchall() == [(["Adventure", "Animation", "Children", "Comedy", "Fantasy"],)]
-
-
-# --------------------------------------------------------------------------- what is refused
 
 
 @pytest.mark.parametrize(
@@ -415,9 +409,6 @@ def test_wrong_options_are_refused(con, wh: Warehouse, put) -> None:
         wh.ingest_attributes("films", FILMS, of="docs")
 
 
-# --------------------------------------------------------------------------- stored
-
-
 def test_stored_with_types_source_and_counts(wh: Warehouse, put) -> None:
     made = wh.ingest_attributes("films", put("films.csv", CSV), of="docs")
     assert (made.status, made.name, made.version) == ("loaded", "films", 1)
@@ -494,8 +485,6 @@ def test_ids_can_be_normalised(wh: Warehouse) -> None:
         wh.ingest_attributes("films", FILMS, of="docs", name="facts", normalise="'x'")
     assert lines(found) == ["'alien' becomes 'x', as 'up' does"]
 
-
-# --------------------------------------------------------------------------- in scope for the engine
 
 SCOPE = "select doc_id, attribute, position, text, number from scope_attribute order by all"
 IN_SCOPE = [

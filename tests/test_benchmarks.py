@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import (
-    contenders,
-    goals,
-    works,
-)
+from tests.benchmarks import contenders, goals, works
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 COST = {"wall_s", "cpu_s", "peak_mb"}

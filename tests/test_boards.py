@@ -61,9 +61,6 @@ def run(*arguments: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-# --------------------------------------------------------------------------- several datasets
-
-
 @pytest.mark.sample(5, 2)
 @pytest.mark.parametrize(
     ("weights", "expected"),
@@ -278,25 +275,6 @@ def test_wrong_datasets(projects: Warehouse) -> None:
             projects.leaderboard(names)
     with pytest.raises(UsageError, match="name a dataset"):
         projects.leaderboard([])
-
-
-def test_the_command(file: Path) -> None:
-    out, told = run(
-        "-d", "A", "-d", "B", "-d", "C", "-m", "AP", "--weights", "A=2,B=1,C=0", "--each",
-        "--db", str(file),
-    )  # fmt: skip
-    assert "AP ↑" in out
-    assert "AP C ↑" in out
-    assert "0.7778" in out
-    assert "mean over 3 datasets, weighted as given: A 2, B 1, C 0" in told
-    assert "left out: 4 runs" in told
-    for wrong in ("A=2,B", "A=x,B=1", "A=1,A=2", "=1"):
-        result = invoked("leaderboard", "-d", "A", "-d", "B", "--weights", wrong, "--db", str(file))
-        assert isinstance(result.exception, UsageError)
-        assert "--weights" in str(result.exception)
-
-
-# --------------------------------------------------------------------------- queries without a value
 
 
 def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:

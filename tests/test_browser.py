@@ -281,8 +281,7 @@ def _violations(tab: Tab, rules: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("look", "rules"),
-    [("light", ""), ("dark", "{runOnly: ['color-contrast']}"), ("narrow", None)],
+    ("look", "rules"), [("light", ""), ("dark", "{runOnly: ['color-contrast']}"), ("narrow", None)]
 )
 def test_pages_are_accessible_and_as_wide_as_the_window(
     opened: Callable[..., Tab],

@@ -160,6 +160,7 @@ def test_a_change_in_any_column_is_told(con: duckdb.DuckDBPyConnection, first: i
     assert planted(con, first, STRIDE) == []
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_rows_that_are_gone_with_all_that_belongs_to_them_are_told(
     con: duckdb.DuckDBPyConnection,

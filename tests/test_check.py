@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import json
 import math
 import shutil
@@ -73,9 +72,6 @@ def fallen(fallen_file: Path, tmp_path: Path) -> Warehouse:
 P_FALLEN = 1 / 3 - math.sqrt(3) / (2 * math.pi)
 # A test beside the last run, at alpha = 0.5; see `Limits.level`.
 LEVEL_OF_HALF = 0.5 / (1 + 2.1 * math.sqrt(0.5))
-
-
-# --------------------------------------------------------------------------- values and verdicts
 
 
 def test_a_sequential_test_by_hand(fallen: Warehouse) -> None:
@@ -241,32 +237,6 @@ def test_what_is_undefined_is_counted(wh: Warehouse) -> None:
     )
 
 
-@pytest.mark.long
-def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
-    names = [row[0] for row in demo.query("select run from runs").fetchall()]
-    rows = demo.query(
-        "select metric, run, list(value order by query_id) as v from query_scores group by all"
-    ).fetchall()
-    values = {(metric, run): found for metric, run, found in rows}
-    metrics = sorted({metric for metric, _ in values})
-    assert len(metrics) > 2
-    for run, against in itertools.islice(itertools.permutations(names, 2), 0, None, 4):
-        found = demo.check("dl19", metrics, run=run, against=against, alpha=0.05)
-        for one in found.comparisons:
-            mine, theirs = values[one.metric, run], values[one.metric, against]
-            if one.ties == one.num_pairs:
-                assert one.p == 1.0
-                continue
-            test = stats.ttest_rel(theirs, mine, alternative="greater")
-            assert one.p == pytest.approx(test.pvalue, rel=1e-9, abs=1e-12)
-            assert one.verdict == ("worse" if test.pvalue < 0.05 / len(metrics) else "good")
-            low, high = stats.ttest_rel(mine, theirs).confidence_interval(1 - 0.1 / len(metrics))
-            assert (one.low, one.high) == pytest.approx((low, high), rel=1e-8, abs=1e-12)
-
-
-# --------------------------------------------------------------------------- which runs
-
-
 @pytest.mark.slow
 def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     load(
@@ -286,7 +256,7 @@ def test_the_best_the_last_and_a_named_run(wh: Warehouse) -> None:
     assert against(against="later") == [("RR", "later", -0.25), ("P@1", "later", -0.5)]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_run_comes_after_its_earlier_versions(wh: Warehouse) -> None:
     """The order is that of loading: its times go back, and lie before those of the other run."""
     load(wh, one=ranks(1, 1, 1, 1))
@@ -390,9 +360,6 @@ def test_bounds_need_no_direction_and_no_other_run(fallen: Warehouse) -> None:
     assert fallen.check("tiny", "NumRet", min=4, max=7).is_good
 
 
-# --------------------------------------------------------------------------- the command
-
-
 def test_the_command_prints_and_ends_with_1(fallen: Warehouse) -> None:
     asked = ("check", "-m", "RR", "-d", "tiny", "--db", str(fallen.path))
     code, out, told = command(*asked, "--alpha", "0.2", "--max-drop", "0.1", "--places", "2")
@@ -475,8 +442,6 @@ def test_runs_with_few_queries_in_common_are_not_compared(wh: Warehouse) -> None
     assert one.why == "old has a value of only 1 of their 4 queries in common"
 
 
-# --------------------------------------------------------------------------- gates of a sync
-
 NEW = ", as the database was made new in this sync"
 RED = (
     "1 run is red: {0} of tiny (RR); see: warehouse gates; to accept: "
@@ -484,7 +449,7 @@ RED = (
 )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     """RR is 3/4, then 1, then (1/2 + 0) / 2."""
     gated(synced, 'against = "best"\n', 'against = "best"\nmax_drop = 0.9\n')
@@ -640,9 +605,6 @@ def test_new_judgments_run_the_gates_again(synced: Project) -> None:
     )  # fmt: skip
 
 
-# --------------------------------------------------------------------------- what is red
-
-
 def verdicts(wh: Warehouse) -> list[tuple]:
     """Return run, metric, reference, verdict and whether it is red, in the order of the checks."""
     rows = wh.gates().relation.project("run, metric, reference, verdict, is_red").fetchall()
@@ -714,7 +676,7 @@ def test_a_run_that_is_red_is_no_named_reference(night: Project) -> None:
     assert {row.run for row in night.warehouse.gates()} == {"one", "bad"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_runs_from_before_the_gate_are_not_checked(synced: Project) -> None:
     synced.write("runs/bm25/bad.run", BAD, age=1800)
     synced.sync()
@@ -748,7 +710,7 @@ def test_the_newest_run_is_the_one_loaded_last(
     assert (code, [row.split(",")[3] for row in out.splitlines()[1:]]) == (1, ["bad", "bad"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_check_runs_the_gates_of_the_project(night: Project) -> None:
     """It stores nothing, except for runs that are new."""
     synced = night.warehouse
@@ -791,7 +753,7 @@ def test_check_goes_by_what_is_red_and_accepted(night: Project) -> None:
         assert (code, tells(told, problem)) == (2, True)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is no markup, and does not end a line."""
     (night.path / "runs/bm25/bad.run").rename(night.path / "runs/bm25/a|b%.run")
@@ -820,7 +782,7 @@ def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPat
     assert (code, out.count("::notice")) == (0, 1)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_command_is_told_what_fires(night: Project) -> None:
     night.settings("[evaluate]", 'on_fire = "cat >> told.json"\n[evaluate]')
     command("sync")
@@ -886,11 +848,7 @@ def test_a_gate_needs_a_direction(synced: Project) -> None:
     synced.settings("strict = true\n", "")
     synced.settings('"NumRet"', '["NumRet", "RR"]')
     # of three documents; RR is 3/4
-    assert [event.status for event in synced.sync().events][-3:] == [
-        "worse",
-        "worse",
-        "red",
-    ]
+    assert [event.status for event in synced.sync().events][-3:] == ["worse", "worse", "red"]
 
 
 @pytest.mark.slow

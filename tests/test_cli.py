@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +22,6 @@ from refusals import tells
 
 from warehouse.cli import application
 from warehouse.errors import LockedError, WarehouseError
-from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]
@@ -54,9 +52,6 @@ def small_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(here: Path, small_file: Path) -> Warehouse:
     """Return an evaluated warehouse at the default place of that folder."""
     return Warehouse(shutil.copy(small_file, here / "warehouse.duckdb"))
-
-
-# --------------------------------------------------------------------------- help and examples
 
 
 def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
@@ -317,19 +312,6 @@ def test_every_example_runs_as_printed(
         assert at.fetchall() == [("bm25", "2026-09-01 00:00:00+00")]
 
 
-@pytest.mark.parametrize(
-    "group", ["", *sorted({name.split()[0] for name in COMMANDS if " " in name})]
-)
-def test_a_list_of_commands_has_whole_sentences(
-    group: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    heading = "Commands" if group else application.SECTIONS[0]
-    listed = invoked(*group.split(), "--help").output.split(f"{heading}:\n")[1]
-    assert listed
-    assert "..." not in listed.split("Examples:")[0]
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("words", "completion"),
@@ -354,9 +336,6 @@ def test_the_shell_completes_words(words: str, completion: str) -> None:
         check=True,
     )
     assert done.stdout.split() == [completion]
-
-
-# --------------------------------------------------------------------------- wrong words
 
 
 @pytest.mark.parametrize(
@@ -458,9 +437,6 @@ def test_the_path_of_the_database_may_be_wrong(
         assert found.code == 2
         assert found.err.startswith("warehouse: folder: ")
         assert "sqlalche.me" not in found.err
-
-
-# --------------------------------------------------------------------------- exit codes and streams
 
 
 def test_data_on_stdout_and_narration_on_stderr(run: Callable[..., Answer], here: Path) -> None:
@@ -617,10 +593,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path: Path, program) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "closed",
-    [
-        pytest.param("2> /dev/full", marks=needs_full_disk),
-        "2>&1 1> out | true; exit $PIPESTATUS",
-    ],
+    [pytest.param("2> /dev/full", marks=needs_full_disk), "2>&1 1> out | true; exit $PIPESTATUS"],
 )
 def test_narration_that_is_not_heard_stops_nothing(tmp_path: Path, program, closed: str) -> None:
     """The work is done, and the exit code is the work's: it was Python's own 120, or 141."""
@@ -645,9 +618,6 @@ def test_a_small_memory_limit_says_what_to_do(run: Callable[..., Answer], small:
     )
     assert (found.code, found.out) == (1, "")
     assert "--memory-limit" in found.err
-
-
-# --------------------------------------------------------------------------- demo
 
 
 @pytest.fixture
@@ -704,9 +674,6 @@ def test_the_demo_as_files(run: Callable[..., Answer], demo_here: Path, demo_dat
     assert "data/qrels.txt: is there already with other content" in refused.err
     assert Path("data/qrels.txt").read_text() == "mine"
     assert not demo_here.exists()
-
-
-# --------------------------------------------------------------------------- query
 
 
 @pytest.mark.slow
@@ -814,29 +781,6 @@ def test_the_shell(
     assert run("shell", "--replica", "replica.duckdb").code == 7
     assert Path("replica.duckdb").is_file()
     assert "a replica as of now" in run("shell").err
-
-
-@pytest.mark.slow
-def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path, program) -> None:
-    assert run("init").code == 0
-    views = ("leaderboard", "predictions", "history", "qrels")
-    answers = program.calls(*(f"query 'from {view}'" for view in views), cwd=here)
-    for line, found in answers.items():
-        assert (found.code, found.err) == (0, "no rows\n"), line
-    assert run("publish", "replica.duckdb").code == 0
-
-
-# --------------------------------------------------------------------------- the other commands
-
-
-def test_the_environment_names_the_database(
-    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small.path.rename("elsewhere.duckdb")
-    assert run("runs").code == 2
-    monkeypatch.setenv("WAREHOUSE_DB", "elsewhere.duckdb")
-    assert run("runs").code == 0
-    assert run("runs", "--db", "absent.duckdb").code == 2
 
 
 def test_a_gap_in_a_board_is_computed(run: Callable[..., Answer], small: Warehouse) -> None:
@@ -950,22 +894,6 @@ def test_what_ends_it_leaves_no_temporary_files(tmp_path: Path, program, name: s
     assert (out, err) == ("", "warehouse: interrupted; nothing of the last step was stored\n")
     assert list(aside.iterdir()) == []
     assert wh.path.read_bytes() == before
-
-
-def test_what_was_put_aside_goes_with_the_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that ends at once would leave what DuckDB has spilled."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    database.close()
-    con = database.scratch(database.Resources())
-    ((folder,),) = con.execute("select current_setting('temp_directory')").fetchall()
-    (made,) = tmp_path.iterdir()
-    assert (Path(folder).parent, made.stat().st_mode & 0o777) == (made, 0o700)
-    Path(folder).mkdir()
-    (Path(folder) / "spilled").write_text("x")
-    database.leave()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_command_is_found_where_it_is_said_to_be() -> None:

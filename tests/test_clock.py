@@ -27,7 +27,7 @@ def board(wh: Warehouse) -> list[tuple]:
     ).fetchall()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_clock_that_is_set_back(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past boards stay as they were, whatever is loaded, computed and removed by the wrong clock."""
     start = NOON - dt.timedelta(days=2)

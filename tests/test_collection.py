@@ -20,8 +20,6 @@ def dl19(demo_file: Path) -> Warehouse:
     return Warehouse(demo_file)
 
 
-# --------------------------------------------------------------------------- discriminative power
-
 # the first relevant document of each of eight queries is at these ranks
 RANKS = {"one": (1,) * 8, "two": (2,) * 8, "mixed": (1, 1, 2, 2, 2, 2, 2, 2)}
 
@@ -69,8 +67,6 @@ def _labels(spec: charts.Spec) -> Sequence[str]:
     layer = next(layer for layer in spec["layer"] if layer["name"] == "labels")
     return [row["label"] for row in layer["data"]["values"]]
 
-
-# --------------------------------------------------------------------------- reusability
 
 QRELS = {"q1": {"a": 1, "b": 1, "c": 0, "pooled": -1}, "q2": {"d": 2, "e": 0, "f": 1}}
 LISTS = {
@@ -174,8 +170,6 @@ def test_what_cannot_be_left_out(pool: Warehouse) -> None:
             pool.reusability(*names, **words)
 
 
-# --------------------------------------------------------------------------- the report
-
 TIED = {"q1": {"x": 2.0, "a": 2.0, "c": 1.0}, "q2": {"d": 2.0, "e": 2.0, "y": 2.0, "f": 1.0}}
 
 
@@ -222,9 +216,6 @@ def test_reports_that_cannot_be(pool: Warehouse) -> None:
     ):
         with expect_refusal(wanted):
             pool.collection(*names, **words)
-
-
-# --------------------------------------------------------------------------- ranks that hold together
 
 
 def test_ranks_that_hold_together(dl19: Warehouse) -> None:

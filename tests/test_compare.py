@@ -87,9 +87,6 @@ def per_query(wh: Warehouse, run: str, metric: str) -> np.ndarray:
     return np.array(stored_values(wh.path)[run, metric])
 
 
-# --------------------------------------------------------------------------- by hand
-
-
 @pytest.mark.core
 def test_by_hand(four: Warehouse) -> None:
     """The mean difference is -3/8. Squared deviations: 3 * (1/8)^2 + (3/8)^2 = 12/64, the variance
@@ -182,9 +179,6 @@ def test_values_over_other_queries_have_the_number_beside_them(four: Warehouse) 
     _, out, told = command("compare", "--base", "old", *how)
     assert "only pairs with old were tested" in told
     assert "queries of RR" not in out
-
-
-# --------------------------------------------------------------------------- peers
 
 
 @pytest.mark.sample(3)
@@ -429,9 +423,6 @@ def test_the_bootstrap_is_near_scipys(dl19: Warehouse) -> None:
     assert row["high"] == pytest.approx(theirs.high, abs=width / 20)
 
 
-# --------------------------------------------------------------------------- what is compared
-
-
 @pytest.mark.slow
 @needs_cases
 def test_several_bases_and_all_others(dl19: Warehouse) -> None:
@@ -448,7 +439,7 @@ def test_several_bases_and_all_others(dl19: Warehouse) -> None:
     assert len(pairs(dl19.compare("dl19", (), "AP", all_pairs=True))) == 10
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_undefined_values_are_counted_and_left_out(wh: Warehouse) -> None:
     """LAG is undefined where nothing relevant is retrieved: q2 of two, and q3 of both."""
     wh.ingest_qrels("tiny", {q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
@@ -542,9 +533,6 @@ def test_values_of_another_formula_are_not_compared(four: Warehouse) -> None:
         )
     with pytest.raises(UsageError, match="none by the same formula"):
         four.compare("tiny", ["old", "new"], "RR")
-
-
-# --------------------------------------------------------------------------- what is unjudged
 
 
 @pytest.mark.slow
@@ -641,10 +629,7 @@ def test_queries_side_by_side(dl19: Warehouse) -> None:
         assert listed["tasb"][query, rank] == doc
 
 
-# --------------------------------------------------------------------------- kept, shown
-
-
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_a_comparison_is_kept(four: Warehouse) -> None:
     found = four.compare("tiny", ["old", "new"], "RR MaxRank", test="randomisation", store=True)
@@ -661,7 +646,7 @@ def test_a_comparison_is_kept(four: Warehouse) -> None:
     four.ingest_run("tiny", ranks(1, 1, 2, 2), name="old", replace=True)
     four.evaluate(metrics="RR")
     four.compare("tiny", ["old", "new"], "RR", store=True)
-    sql = "select distinct comparison_id, is_current from comparisons order by all"
+    sql = "select distinct comparison_id, is_current from comparison_versions order by all"
     assert stored(four, sql) == [(1, False), (2, True)]
     four.ingest_qrels("tiny", {"q1": {"r": 2}}, replace=True)
     assert stored(four, sql) == [(1, False), (2, False)]
@@ -878,9 +863,6 @@ def test_marks_survive_what_a_format_escapes() -> None:
     assert r"\textbf{5 \% \& " in formats.table(["x"], [[cell]], [False], "latex")
     assert "<b>5 % &amp; &lt;b&gt;</b>" in formats.table(["x"], [[cell]], [False], "html")
     assert "5 % & <b>*" in formats.table(["x"], [[cell]], [False], "table")
-
-
-# --------------------------------------------------------------------------- on the board
 
 
 @needs_cases

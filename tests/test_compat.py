@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,9 +21,9 @@ from tests.refusals import expect_refusal
 from warehouse.compat import pytrec_eval as ours
 from warehouse.errors import InputError
 
+# Read when numba is imported: compiling ranx takes a minute.
+os.environ["NUMBA_DISABLE_JIT"] = "1"
 pytestmark = pytest.mark.slow
-
-# --------------------------------------------------------------------------- pytrec_eval
 
 
 def test_pytrec_eval_gives_the_same_keys_and_values() -> None:
@@ -74,8 +75,6 @@ def test_pytrec_eval_refuses_what_is_no_run() -> None:
         ours.parse_qrel(["q 0 a\n"])
 
 
-# --------------------------------------------------------------------------- ranx
-
 METRICS = [
     "hits@3", "hits", "hit_rate@2", "precision@5", "precision", "recall@4", "recall", "f1@5", "f1",
     "r-precision", "mrr", "mrr@2", "map", "map@3", "dcg@4", "dcg", "ndcg", "ndcg@5", "ndcg@3-l2",
@@ -83,7 +82,6 @@ METRICS = [
 ]  # fmt: skip
 
 
-@pytest.mark.long
 def test_ranx_gives_the_same_values_and_tests() -> None:
     """Of each query and over all, beside means, deviations and p; scores without ties."""
     ranx = peer("ranx")
@@ -200,8 +198,6 @@ def test_ranx_refuses_what_does_not_fit(tmp_path: Path) -> None:
         here.compare(qrels, [here.Run(run.run, "same"), here.Run(run.run, "same")], "map")
 
 
-# --------------------------------------------------------------------------- trec_eval
-
 COMMANDS = [
     (version, *line.split("\t"))
     for version in PROTOCOLS
@@ -261,9 +257,6 @@ def test_trec_eval_gives_its_exit_codes(tmp_path: Path) -> None:
             "trec-eval", *(str(tmp_path / word) if word in files else word for word in given)
         )
         assert (found, printed) == (code, expected)
-
-
-# --------------------------------------------------------------------------- ir_measures
 
 
 def test_ir_measures_gets_the_same_values_from_our_provider() -> None:

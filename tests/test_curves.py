@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,9 +55,6 @@ select run_id, query_id, 0 as position, 1 as x, count(*) as y from {{ hits }} gr
 
 def read(text: str) -> curves.Curve:
     return curves._curve("Mine", *parts(text, "sql/curves/Mine.sql.j2"))
-
-
-# --------------------------------------------------------------------------- files
 
 
 def test_a_header_is_read() -> None:
@@ -113,12 +109,6 @@ def _one_window_each(body: str) -> str:
     return re.sub(r",\n( *\w+ as \(partition)", r"\nwindow \1", body)
 
 
-def test_no_name_is_a_metrics() -> None:
-    assert not set(NAMES) & set(catalogue.catalogue())
-    taken = {name.lower() for name in catalogue.catalogue()}
-    assert not {name.lower() for name in NAMES} & taken
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_what_a_curve_reads_is_what_it_says(name: str) -> None:
     metric = curves.parse(name)
@@ -159,9 +149,6 @@ def test_columns_and_points(scope, rule: Protocol) -> None:
         ).fetchall()
         assert not wrong, str(metric)
         assert scope.execute("from point where query_id is null").fetchall(), str(metric)
-
-
-# --------------------------------------------------------------------------- names
 
 
 @pytest.mark.parametrize(
@@ -213,9 +200,6 @@ def test_protocols_give_curves_the_defaults_of_their_peers() -> None:
     assert named("PR", "sklearn") == "PrecisionRecall(ties=threshold, aggregate=pooled)"
 
 
-# --------------------------------------------------------------------------- by hand
-
-
 @pytest.fixture
 def seed(wh: Warehouse) -> Warehouse:
     """Source 001: the ranking x a y b c z, of which a, b, c are relevant."""
@@ -251,7 +235,7 @@ def test_the_table_of_the_first_source(seed: Warehouse) -> None:
     assert trace.areas["model"] == pytest.approx((1 / 2 + 2 / 4 + 3 / 5) / 3, rel=1e-15)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_query_that_nothing_is_relevant_for(wh: Warehouse) -> None:
     wh.ingest_qrels("d", {"n": {"a": 0}, "q": {"a": 1, "b": 0}})
     wh.ingest_run("d", {"n": {"a": 1.0}, "q": {"a": 1.0, "b": 0.5}}, name="r")
@@ -262,9 +246,6 @@ def test_a_query_that_nothing_is_relevant_for(wh: Warehouse) -> None:
     assert [y for *_, y in wh.curve("d", "P@2").fetchall()] == [1 / 2, 1 / 4]
     assert [y for *_, y in wh.curve("d", "R@2").fetchall()] == [0, 1 / 2, 1 / 2]
     assert [row[3:] for row in wh.curve("d", "k@recall(levels=[1])").fetchall()] == [(1, 1)]
-
-
-# --------------------------------------------------------------------------- storage
 
 
 @pytest.mark.slow
@@ -306,21 +287,6 @@ def test_a_changed_formula_makes_points_stale(seed: Warehouse, monkeypatch, coun
     assert counts(seed.path)["curve_point"] == 2 * before
 
 
-def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> None:
-    seed.evaluate("seed", metrics="AUC")
-    seed.curve("seed", "ROC", store=True)
-    assert seed.evaluate("seed", metrics="AUC").computed == 0
-    assert seed.leaderboard("seed").columns[3:4] == ["AUC"]
-    kinds = seed.query("select kind, metric, direction from store.evaluation order by 1").fetchall()
-    assert kinds == [("curve", "ROC", "higher"), ("metric", "AUC", "higher")]
-    assert seed.query("select distinct metric from scores").fetchall() == [("AUC",)]
-
-
-def test_the_same_name_as_a_metric_is_not_a_metric(seed: Warehouse) -> None:
-    with pytest.raises(UsageError, match="ROC: a curve, not a metric: warehouse curve ROC"):
-        seed.evaluate("seed", metrics="ROC")
-
-
 @pytest.mark.slow
 def test_the_same_points_whatever_the_threads(demo_data: Path, tmp_path: Path) -> None:
     found = []
@@ -334,9 +300,6 @@ def test_the_same_points_whatever_the_threads(demo_data: Path, tmp_path: Path) -
             wh.query("select * exclude evaluated_at from curve_points order by all").fetchall()
         )
     assert found[0] == found[1] != []
-
-
-# --------------------------------------------------------------------------- commands
 
 
 def run(*arguments: str):
@@ -409,19 +372,3 @@ def test_preferences_have_no_curve(wh: Warehouse, tmp_path: Path) -> None:
     wh.ingest_run("d", {"q": {"a": 1.0}}, name="r")
     with pytest.raises(UsageError, match=r"the qrels are preferences.*ROC cannot be computed"):
         wh.curve("d", "ROC")
-
-
-def test_the_lists_of_curves() -> None:
-    listed = run("curves")
-    assert listed.exit_code == 0
-    assert [line.split()[0].partition("[")[0] for line in listed.stdout.splitlines()[2:]] == NAMES
-    assert "false positive rate" in run("curves", "-f", "markdown").stdout
-    shown = run("curves", "show", "roc_curve")
-    assert "x              false positive rate, 0 to 1" in shown.stdout
-    assert "SQL of ROC(ties=half) under protocol default" in shown.stdout
-
-
-def test_that_the_extra_is_declared() -> None:
-    path = Path(__file__).resolve().parents[1] / "pyproject.toml"
-    extras = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
-    assert [name.partition(">")[0] for name in extras["plot"]] == ["vl-convert-python"]

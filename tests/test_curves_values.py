@@ -204,9 +204,7 @@ def _project(request, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.core
 @pytest.mark.parametrize("name", list(CURVES))
 def test_against_the_twins(
-    name: str,
-    random_data: tuple[Warehouse, Qrels, Run],
-    points_of: dict[tuple[str, str], Found],
+    name: str, random_data: tuple[Warehouse, Qrels, Run], points_of: dict[tuple[str, str], Found]
 ) -> None:
     _, qrels, run = random_data
     rel, twin = CURVES[name]
@@ -237,9 +235,6 @@ def test_every_parameter_has_a_twin() -> None:
             others = set(p.choices) - {"input"} if p.choices else {p.default}
             assert others <= seen[name][p.name], p.name
             assert p.choices or len(seen[name][p.name]) > 1, p.name
-
-
-# --------------------------------------------------------------------------- what must hold
 
 
 def values(wh: Warehouse) -> Values:
@@ -299,9 +294,6 @@ def test_how_many_queries_a_mean_is_over(random_data, points_of) -> None:
         assert queries == sum(x in dict(found) for query, found in by_query.items() if query)
 
 
-# --------------------------------------------------------------------------- the peers
-
-
 def _sklearn(found: Found, lists: dict[str | None, twins.Listed], *, roc: bool) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     compared = 0
@@ -328,10 +320,7 @@ def _sklearn(found: Found, lists: dict[str | None, twins.Listed], *, roc: bool) 
 @needs_cases
 @pytest.mark.parametrize(
     ("name", "run", "rel"),
-    [
-        ("dl19_passage", "bm25", 2),
-        pytest.param("bibtex", "ridge", 1, marks=pytest.mark.long),
-    ],
+    [("dl19_passage", "bm25", 2), pytest.param("bibtex", "ridge", 1, marks=pytest.mark.long)],
 )
 def test_scikit_learn_on_real_data(name: str, run: str, rel: int, wh: Warehouse) -> None:
     from shared_cases import opened

@@ -164,9 +164,6 @@ def test_a_transaction_that_fails_leaves_the_file_as_it_was(
     assert one.query("select count(*) from store.run").fetchall() == [(0,)]
 
 
-# --------------------------------------------------------------------------- threads take turns
-
-
 @pytest.mark.slow
 def test_threads_that_read_and_write_wait_for_each_other(tmp_path: Path, prepared) -> None:
     wh = prepared(tmp_path / "w.duckdb", FIRST)

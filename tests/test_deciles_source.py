@@ -82,9 +82,6 @@ def wanted_by_decile(data: Data, looked_at: int = 500) -> dict[str, dict[str, fl
     return found
 
 
-# --------------------------------------------------------------------------- data
-
-
 def random_data(rng: random.Random) -> Data:
     """Return labels of very different frequency, some in no decile, and instances of every kind."""
     labels = [f"l{n}" for n in range(rng.choice([8, 30, 60]))]
@@ -115,12 +112,6 @@ def random_data(rng: random.Random) -> Data:
     return Data(grades, run, deciles)
 
 
-# --------------------------------------------------------------------------- part by part, as files
-
-
-# --------------------------------------------------------------------------- the source's own words
-
-
 def test_what_the_text_and_the_program_read_differently() -> None:
     """No prediction in the decile: half of the labels by the text, no value by the program."""
     qrels = {"1": {"a": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 1, "e": 1, "f": 1, "g": 0}}
@@ -137,9 +128,6 @@ def test_the_protocols_words() -> None:
     assert [str(metric) for metric in found] == [
         "P(norm=retrieved)@5", "nDCG(dcg=binary)@5", "KAtRecall(never=half)@0.5",
     ]  # fmt: skip
-
-
-# --------------------------------------------------------------------------- by slice
 
 
 def compare_by_slice(

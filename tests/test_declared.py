@@ -267,9 +267,6 @@ def test_a_file_that_is_named_goes_first(folder: Folder, monkeypatch: pytest.Mon
         read_declarations()
 
 
-# --------------------------------------------------------------------------- config show, init
-
-
 @pytest.mark.parametrize("text", ["", "# nothing yet\n"])
 def test_a_file_that_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
@@ -372,9 +369,6 @@ def test_all_that_the_starter_shows_may_be_said(
     shown = STARTER.read_text()
     for key in {one.encode_name for struct in structs for one in msgspec.structs.fields(struct)}:
         assert f"{key} = " in shown, key
-
-
-# --------------------------------------------------------------------------- patterns
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,6 @@ def test_names(name: str, canonical: str) -> None:
     assert [str(metric) for metric in notation.parse(name)] == [canonical]
 
 
-# --------------------------------------------------------------------------- the twins
-
 Judged = dict[str, dict[str, dict[str, int]]]
 
 

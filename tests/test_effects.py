@@ -86,8 +86,7 @@ def options(command: str) -> list[tuple[str, list[list[str]]]]:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [pytest.param(c, marks=[] if c == "runs" else [pytest.mark.slow]) for c in CALLS],
+    "command", [pytest.param(c, marks=[] if c == "runs" else [pytest.mark.slow]) for c in CALLS]
 )
 def test_an_option_has_an_effect_or_is_refused(
     command: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -46,9 +46,6 @@ def tiny(wh: Warehouse, prepared) -> Warehouse:
     return prepared(wh.path, two_runs)
 
 
-# --------------------------------------------------------------------------- only what is missing
-
-
 @pytest.mark.slow
 @pytest.mark.core
 def test_computes_what_is_missing_and_nothing_twice(tiny: Warehouse, counts: Counts) -> None:
@@ -123,10 +120,7 @@ def test_dry_run_says_what_and_does_nothing(tiny: Warehouse, counts: Counts) -> 
     content = tiny.path.read_bytes()
     dry = tiny.evaluate(metrics="RR", dry_run=True)
     assert (dry.computed, dry.runs) == (2, 2)
-    assert dry.details == [
-        ("tiny", "first", "RR", "missing"),
-        ("tiny", "second", "RR", "missing"),
-    ]
+    assert dry.details == [("tiny", "first", "RR", "missing"), ("tiny", "second", "RR", "missing")]
     assert counts(tiny.path) == before
     assert tiny.path.read_bytes() == content
 
@@ -168,9 +162,6 @@ def test_an_empty_warehouse_has_nothing_to_do(wh: Warehouse) -> None:
     wh.init()
     done = wh.evaluate()
     assert (done.computed, done.up_to_date, done.without_qrels) == (0, 0, [])
-
-
-# --------------------------------------------------------------------------- stale
 
 
 @pytest.mark.core
@@ -217,26 +208,6 @@ def test_another_formula_makes_values_stale_and_keeps_the_old(
     assert dict(stored(tiny, "select run, value from scores where metric = 'RR'"))["first"] == 0.75
 
 
-def test_a_changed_sentence_makes_nothing_stale(
-    tiny: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny.evaluate(metrics="RR")
-    add = plan.Plan.add
-
-    def reworded(self: plan.Plan, metric: object) -> str:
-        if metric not in self.queries:
-            values = add(self, metric)
-            words = f"/* better words */\n  {values.sql} -- said again\n"
-            self.queries[metric] = replace(values, sql=words)
-        return self.queries[metric]
-
-    monkeypatch.setattr(plan.Plan, "add", reworded)
-    assert tiny.evaluate(metrics="RR").computed == 0
-
-
-# --------------------------------------------------------------------------- all or nothing
-
-
 @pytest.mark.sample(2)
 @pytest.mark.core
 @pytest.mark.parametrize("when", [1, "scores"])
@@ -265,30 +236,6 @@ def test_an_evaluation_that_fails_leaves_yesterdays_board(
     assert tiny.evaluate(metrics="P@1 AP nDCG@10").computed == 6
 
 
-def test_a_failure_in_the_second_dataset_undoes_the_first(
-    tiny: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny.ingest_qrels("zeta", QRELS)
-    tiny.ingest_run("zeta", RUNS["first"], name="first")
-    before = counts(tiny.path)
-    compute = engine.compute
-    calls: list[int] = []
-
-    def failing(*args: object, **more: object) -> None:
-        calls.append(1)
-        if len(calls) == 2:
-            raise RuntimeError("the power went out")
-        compute(*args, **more)
-
-    monkeypatch.setattr(engine, "compute", failing)
-    with pytest.raises(RuntimeError, match="power"):
-        tiny.evaluate(metrics="RR")
-    assert counts(tiny.path) == before
-
-
-# --------------------------------------------------------------------------- qrels versions
-
-
 @pytest.mark.core
 def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) -> None:
     tiny.evaluate(metrics="RR")
@@ -307,8 +254,6 @@ def test_new_qrels_are_evaluated_again_and_boards_do_not_mix(tiny: Warehouse) ->
         (2, "first", 1.0, True),
     ]
 
-
-# --------------------------------------------------------------------------- the same bits
 
 PROTOCOLS = ("default", "trec_eval_9", "trec_eval_10")
 # The last ones read the whole lists, which are kept for few runs at a time.
@@ -362,6 +307,7 @@ def assert_stored_is_scored(wh: Warehouse, dataset: str, qrels: Path, runs: list
         assert kept_queries == queries
 
 
+@pytest.mark.slow
 @pytest.mark.core
 def test_stored_values_are_the_scored_ones_to_the_bit(
     wh: Warehouse, demo_data: Path, monkeypatch: pytest.MonkeyPatch
@@ -448,9 +394,6 @@ def test_the_demo_is_what_its_files_say(demo: Warehouse, demo_data: Path) -> Non
         assert row[3] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
-# --------------------------------------------------------------------------- many lines, little memory
-
-
 def test_what_is_below_the_cutoff_takes_no_memory() -> None:
     """ERR@2 of 20,000 judged documents is that of the first two: 1 / 16, and (1 - 1 / 16) / 16 / 2."""
     judged = {f"d{n:05}": 1 for n in range(20_000)}
@@ -494,30 +437,6 @@ def in_little_memory(tmp_path: Path, program, qrels: Path, run: Path, limit: str
     found = json.loads(out)
     print(f"{found['rows']:,} lines in {limit}: {found['times']}, peak {found['peak_mb']:.0f} MB")
     return found
-
-
-@pytest.mark.long
-def test_many_lines_in_little_memory(tmp_path: Path, program) -> None:
-    """Every tenth document is judged; the one at rank 10 q is the first relevant one of query q."""
-    queries, depth = 400, 1000
-    with (tmp_path / "run.trec").open("w") as out, (tmp_path / "qrels.txt").open("w") as truth:
-        for query in range(queries):
-            out.writelines(
-                f"q{query} Q0 doc{query}_{rank} {rank} {depth - rank} tag\n"
-                for rank in range(1, depth + 1)
-            )
-            relevant = query % 20 + 1
-            truth.writelines(
-                f"q{query} 0 doc{query}_{rank} {int(rank == relevant)}\n" for rank in range(1, 101)
-            )
-    found = in_little_memory(
-        tmp_path, program, tmp_path / "qrels.txt", tmp_path / "run.trec", "100MB"
-    )
-    assert found["rows"] == queries * depth
-    # the relevant document lies at ranks 1 … 20, each as often: RR@10 = (1/1 + … + 1/10) / 20
-    assert found["values"]["RR@10"] == pytest.approx(7381 / 2520 / 20, abs=1e-14)
-    assert found["values"]["R@1000"] == 1.0
-    assert found["values"]["Judged@10"] == 1.0
 
 
 @pytest.mark.long
@@ -579,9 +498,6 @@ def test_every_level_of_every_list(seed: int, wh: Warehouse) -> None:
         mean = sum(means[run, level] for level in levels) / 11
         assert means[run, "IAP"] == pytest.approx(mean, rel=1e-12)
         assert means[run, "IAP(rel=2)"] == 0
-
-
-# ------------------------------------------------------------------------- while others work on it
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> None:
     """One has the relevant document first, two does not have it: RR is 1 and 0."""
     db = str(tmp_path / "w.duckdb")
@@ -40,8 +40,8 @@ def test_a_folder_is_loaded_and_evaluated(folder: Path, run, tmp_path: Path) -> 
     assert said[0] == f"qrels: {folder / 'truth.csv'}"
     assert said[1] == f"2 runs: {folder / 'runs/one.run'}, {folder / 'runs/two.jsonl'}"
     left = f"left alone, neither qrels nor runs: {folder / 'README.md'}; it says why: "
-    assert said[2] == f"{left}warehouse ingest run {folder / 'README.md'} -d mine"
-    assert said[-1] == "see: warehouse leaderboard -d mine"
+    assert said[2] == f"{left}warehouse ingest run {folder / 'README.md'} -d mine --db {db}"
+    assert said[-1] == f"see: warehouse leaderboard -d mine --db {db}"
     board = Warehouse(db).leaderboard()
     assert [(row.run, row.RR, row["P@1"]) for row in board] == [
         ("one", 1.0, 1.0),

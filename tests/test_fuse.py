@@ -45,12 +45,8 @@ def rows(wh: Warehouse, sql: str) -> list[Any]:
 
 def content(wh: Warehouse, run: str) -> list[Any]:
     return rows(
-        wh,
-        f"select query_id, doc_id, score from predictions where run = '{run}' order by all",
+        wh, f"select query_id, doc_id, score from predictions where run = '{run}' order by all"
     )
-
-
-# ------------------------------------------------------------------------- the new run
 
 
 def test_one_name_is_one_run_and_not_its_letters(wh: Warehouse) -> None:
@@ -125,10 +121,7 @@ def test_the_same_again_another_content_and_a_new_version(wh: Warehouse) -> None
     assert wh.fuse(DATASET, NAMES, "rrf", name="both", replace=True).loaded.version == 2
     assert rows(
         wh, "select run_version, method, is_current from fused_run_versions group by all order by 1"
-    ) == [
-        (1, "sum", False),
-        (2, "rrf(k=60)", True),
-    ]
+    ) == [(1, "sum", False), (2, "rrf(k=60)", True)]
 
 
 def test_queries_that_only_some_runs_have(wh: Warehouse) -> None:
@@ -173,8 +166,8 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copy(loaded(runs, qrels).path, tmp_path_factory.mktemp("tied") / "tied.duckdb")
 
 
-@pytest.mark.long
-@pytest.mark.sample(4)
+@pytest.mark.slow
+@pytest.mark.sample(4, 4)
 @pytest.mark.core
 @pytest.mark.parametrize("method", ["condorcet", "bordafuse", "rrf", "max"])
 def test_equal_scores_stand_in_the_order_of_the_default_protocol(
@@ -196,9 +189,6 @@ def test_equal_scores_stand_in_the_order_of_the_default_protocol(
     assert rows(wh, values.format("rectools")) == rows(wh, values.format("default"))
 
 
-# ------------------------------------------------------------------------- training and tuning
-
-
 @pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
@@ -216,7 +206,7 @@ def test_a_trial_is_what_the_merged_run_is(tied: Path, tmp_path: Path, protocol:
     assert values["even"] == tried["0.5,0.5"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_trained_on_some_queries_which_are_left_out_on_request(wh: Warehouse) -> None:
     made = wh.fuse(DATASET, NAMES, "posfuse", name="all", train_queries=["q", "s", "unjudged"])
     assert made.loaded.num_queries == 3
@@ -337,9 +327,6 @@ def test_an_undefined_metric_has_no_best(wh: Warehouse) -> None:
         wh.fuse(DATASET, NAMES, "rrf", tune="AUC", name="n", train_queries=["r"])
 
 
-# ------------------------------------------------------------------------- what goes wrong
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("given", "message"),
@@ -416,9 +403,6 @@ def test_too_many_sets_of_weights() -> None:
         tuning.tune(duckdb.connect(), recipe(runs, "wsum", None, None, tuned=True), work)
 
 
-# ------------------------------------------------------------------------- the command line
-
-
 def test_command(wh: Warehouse, tmp_path: Path) -> None:
     train = tmp_path / "train.txt"
     train.write_text("q\ns\n")
@@ -440,16 +424,3 @@ def test_command(wh: Warehouse, tmp_path: Path) -> None:
             "--name", "w", "--db", str(wh.path),
         )  # fmt: skip
         assert (code, out) == (expected, "")
-
-
-def test_methods_are_listed() -> None:
-    _, out, said = command("fusions", "-f", "json")
-    listed = {row["method"]: row for row in json.loads(out)}
-    assert len(listed) == 25
-    assert listed["rrf"]["parameters"] == "k=60"
-    assert listed["wsum"]["needs"] == "weights"
-    assert listed["sum"]["elsewhere"] == "literature CombSUM; ranx comb_sum"
-    assert "zmuv: (s - mean) / max(standard deviation, 1e-9)." in said
-    _, out, _ = command("fusions", "show", "RRF", "probfuse")
-    assert "sum of 1 / (k + i_r)" in out
-    assert "segments: integer; default 25; at least 1" in out

@@ -73,9 +73,6 @@ def _weights(name: str, number: int) -> list[float] | None:
     return [0.5, 0.3, 0.2][:number] if needed else None
 
 
-# ------------------------------------------------------------------------- worked by hand
-
-
 def test_everything_has_a_case() -> None:
     for folder, names in (("fusion", METHODS), ("normalisations", NORMALISATIONS)):
         worked = {path.stem for path in (CASES / folder).iterdir()}
@@ -179,9 +176,6 @@ def test_the_level_of_what_is_relevant() -> None:
         assert merged(con, recipe(con, "AB", "posfuse(rel=2)")) == {"q": {"a": 0, "b": 2}}
 
 
-# ------------------------------------------------------------------------- what always holds
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", METHODS)
 def test_order_of_the_runs_changes_no_bit(three: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -224,9 +218,6 @@ def test_equal_scores_are_ranked_by_document_descending(two: duckdb.DuckDBPyConn
         assert merged(con, recipe(con, "AB", "rrf(k=0)"))["q"] == {"b": 2, "a": 1}
         ours = merged(con, recipe(con, "AB", "rrf(k=0)", "min-max-inverted"))["q"]
         assert ours == {"b": 2, "a": 1}
-
-
-# ------------------------------------------------------------------------- files and names
 
 
 @pytest.mark.parametrize("name", METHODS)

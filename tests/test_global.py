@@ -45,9 +45,6 @@ def judgments(wh: Warehouse) -> list[tuple]:
     ).fetchall()
 
 
-# --------------------------------------------------------------------------- ArDoCo's own example
-
-
 @pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
@@ -73,9 +70,6 @@ def test_the_documented_example_of_ardoco(
         put("truth.txt", TRUTH), ranked(lists), metrics, protocol="ardoco", is_global=True
     )
     assert list(scores.means().values()) == pytest.approx([average_precision, lag], abs=1e-15)
-
-
-# --------------------------------------------------------------------------- what is read
 
 
 @pytest.mark.parametrize(
@@ -142,9 +136,6 @@ def test_other_column_names_and_parquet(con, tmp_path: Path) -> None:
     assert con.execute("from staged_everywhere").fetchall() == [("A", 2)]
 
 
-# --------------------------------------------------------------------------- what is refused
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -188,9 +179,6 @@ def test_wrong_options(con, wh: Warehouse, put) -> None:
         Warehouse.score({"q": {"A": 1}}, {"q": {"A": 1.0}}, "P@1", queries=["q"])
     with pytest.raises(UsageError, match="the queries are a file"):
         wh.ingest_qrels("links", {"A"}, is_global=True, queries=[])
-
-
-# --------------------------------------------------------------------------- which queries
 
 
 def test_without_runs_the_queries_have_to_be_named(wh: Warehouse, put, counts) -> None:

@@ -26,16 +26,7 @@ from conformance import (
     check_strings,
     numbers_of,
 )
-from shared_cases import (
-    EDGES,
-    Case,
-    Golden,
-    aggregate,
-    aggregate_of,
-    case,
-    cases,
-    needs_cases,
-)
+from shared_cases import EDGES, Case, Golden, aggregate, aggregate_of, case, cases, needs_cases
 
 from warehouse.errors import InputError
 from warehouse.warehouse import Warehouse
@@ -191,9 +182,6 @@ def test_every_set_of_options_is_asked_for():
     assert seen <= set(OPTIONS)
 
 
-# --------------------------------------------------------------------------- pytrec_eval
-
-
 def check_pytrec_eval(data: Case, run: str, opts: str) -> None:
     """pytrec_eval is trec_eval 9; its per-query values are stored for the edge cases only."""
     tool = "pytrec_eval-0.5.11"
@@ -210,9 +198,6 @@ def check_pytrec_eval(data: Case, run: str, opts: str) -> None:
             ours.values[key] = max(ours.values[key], 1e-5)
     check_exact(ours, mine, f"{data.name} {run} pytrec_eval {opts}")
     check_queries(ours, mine, f"{data.name} {run} pytrec_eval {opts}")
-
-
-# --------------------------------------------------------------------------- the edge cases, by name
 
 
 def values(name: str, protocol: str, opts: str = "base") -> dict[tuple[str, str], float]:

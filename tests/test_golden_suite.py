@@ -65,12 +65,7 @@ def test_all_trec_has_every_label_that_trec_eval_prints():
     ],
 )  # fmt: skip
 def test_upstream(
-    version: str,
-    expected: str,
-    names: str,
-    options: dict[str, int],
-    qrels: str,
-    run: str,
+    version: str, expected: str, names: str, options: dict[str, int], qrels: str, run: str
 ) -> None:
     """trec_eval's `make quicktest`; -Z is below, -R in test_preferences."""
     golden = parsed(version, expected)

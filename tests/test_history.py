@@ -15,7 +15,6 @@ from refusals import expect_refusal, tells
 
 from warehouse.analyze import past
 from warehouse.errors import UsageError
-from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
@@ -29,9 +28,6 @@ def now() -> dt.datetime:
     found = dt.datetime.now(dt.UTC)
     time.sleep(0.002)
     return found
-
-
-# --------------------------------------------------------------------------- boards of past days
 
 
 def _board(**options: object) -> tuple[list[str], list[tuple]]:
@@ -157,10 +153,7 @@ def test_a_day_ends_at_midnight_utc() -> None:
             past.moment(wrong)
 
 
-# --------------------------------------------------------------------------- forgetting
-
-
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_forgetting_leaves_a_tombstone_and_nothing_else(
     wh: Warehouse, counts: Callable[[Path], dict[str, int]]
@@ -224,22 +217,6 @@ def test_forgetting_asks_first_and_names_the_nearest(here: Folder, loaded: Wareh
     assert told == "forgotten one: version 1 with 4 predictions and 0 evaluations\n"
 
 
-def test_a_failure_while_forgetting_changes_nothing(
-    wh: Warehouse, counts: Callable[[Path], dict[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wh.ingest_run("tiny", ONE, name="one")
-    before = counts(wh.path)
-    from warehouse.ingest import forget
-
-    monkeypatch.setattr(forget, "render", lambda *a, **k: render(*a, **k) + "; drop table nothing")
-    with pytest.raises(Exception, match="nothing"):
-        wh.forget("tiny", "one")
-    assert counts(wh.path) == before
-
-
-# --------------------------------------------------------------------------- runs over time
-
-
 def _day(number: int) -> dt.datetime:
     return dt.datetime(2026, 9, number, tzinfo=dt.UTC)
 
@@ -274,7 +251,7 @@ def timed(wh: Warehouse, prepared: Prepared) -> Warehouse:
     return prepared(wh.path, _timed)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_the_best_so_far_and_the_records(timed: Warehouse) -> None:
     wh = timed
@@ -385,9 +362,6 @@ def test_wrong_words_for_a_history(timed: Warehouse) -> None:
             timed.history("tiny", **options)
 
 
-# --------------------------------------------------------------------------- versions of the qrels
-
-
 @pytest.mark.slow
 @pytest.mark.core
 def test_what_differs_between_versions(wh: Warehouse) -> None:
@@ -429,7 +403,7 @@ def test_what_differs_between_versions(wh: Warehouse) -> None:
         wh.qrels_diff("tiny", 1, 3)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_older_version_can_be_completed(here: Folder) -> None:
     wh = Warehouse()
     wh.ingest_qrels("tiny", QRELS)

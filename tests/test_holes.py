@@ -253,15 +253,6 @@ def test_nothing_to_judge_says_so(wh: Warehouse) -> None:
     assert told == "tiny: all of the first 10 documents of 1 run are judged\n"
 
 
-def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.report.presentation._MOST_SAID", 1)
-    asked = ("holes", "-d", "tiny", "--db", str(tiny.path), "-f", "csv")
-    _, _, told = command(*asked, "--top", "1")
-    assert told.splitlines()[-1] == "and 1 run more: --by-run"
-    _, out, _ = command(*asked, "--top", "1", "--by-run")
-    assert [line.split(",")[0] for line in out.splitlines()] == ["run", "one", "two"]
-
-
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

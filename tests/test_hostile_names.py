@@ -65,10 +65,6 @@ def board(relation: duckdb.DuckDBPyRelation) -> Result:
     return Result(relation, best={"AP": "higher"})
 
 
-def test_there_are_a_hundred() -> None:
-    assert len(set(NAMES)) == len(NAMES) >= 100
-
-
 @pytest.mark.parametrize("format", ["table", "markdown", "latex", "html"])
 def test_tables_for_people_have_a_line_for_each(board: Result, format: str) -> None:
     text = board.text(format)

@@ -68,11 +68,7 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     assert not any(one.push(lake).values())  # the same twice
     team = Warehouse(tmp_path / "team.duckdb")
     team.collect(lake)
-    for sql in (
-        BOARD,
-        VALUES,
-        "select dataset, run, version, tags, run_at from runs order by all",
-    ):
+    for sql in (BOARD, VALUES, "select dataset, run, version, tags, run_at from runs order by all"):
         assert rows(team, sql) == rows(one, sql)
     verified = team.verify()
     assert (verified.is_good, verified.num_verified, sum(verified.skipped.values())) == (True, 0, 6)

@@ -11,7 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 from projects import invoked
-from refusals import expect_refusal, tells
+from refusals import tells
 from shared_cases import CASES, needs_cases
 
 from warehouse import readers
@@ -19,7 +19,6 @@ from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.evaluate import candidates, files, stored_hits
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scope import Scope, qrels_kind
-from warehouse.ingest import steps
 from warehouse.metrics import notation, protocols
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
@@ -130,12 +129,6 @@ def test_one_that_is_twice_in_an_iteration(wh: Warehouse, put) -> None:
     )
 
 
-def test_the_plain_refusal_does_not_speak_of_iterations(wh: Warehouse, put) -> None:
-    with pytest.raises(InputError) as found:
-        wh.ingest_qrels("tiny", put("q.txt", "q 0 a 1\nq 0 a 2\n"))
-    assert "iteration" not in str(found.value)
-
-
 def test_sources_without_iterations(wh: Warehouse, put) -> None:
     with pytest.raises(InputError, match="missing column iteration"):
         wh.ingest_qrels("d", put("q.csv", "query_id,doc_id,relevance\nq,a,1\n"), iterations=True)
@@ -157,35 +150,6 @@ def test_unchanged_refused_replaced(wh: Warehouse, put) -> None:
         (1, "iterations"),
         (2, "judgments"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "format", "iterations"), [(TREC, "trec", True), (PREFS, "prefs", False)]
-)
-def test_a_load_that_fails_half_way(
-    wh: Warehouse,
-    put,
-    counts: Counts,
-    monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    format: str,
-    iterations: bool,
-) -> None:
-    path = put("q.txt", text)
-    wh.ingest_qrels("tiny", {"q": {"a": 1}})
-    before = counts(wh.path)
-
-    def failing(*_: object, **__: object) -> None:
-        raise RuntimeError("the power went out")
-
-    monkeypatch.setattr(steps, "outcome", failing)
-    for dataset in ("tiny", "new"):
-        with pytest.raises(RuntimeError, match="power"):
-            wh.ingest_qrels(dataset, path, format=format, iterations=iterations, replace=True)
-    assert counts(wh.path) == before
-
-
-# --------------------------------------------------------------------------- preferences
 
 
 def test_preferences(wh: Warehouse, put) -> None:
@@ -268,19 +232,6 @@ def test_groups_may_contradict_each_other(wh: Warehouse, put) -> None:
     assert wh.ingest_qrels("tiny", put("p.txt", text), format="prefs").status == "loaded"
 
 
-def test_wrong_words(wh: Warehouse, put) -> None:
-    with pytest.raises(InputError, match=r"looks like preferences .*--format prefs"):
-        wh.ingest_qrels("tiny", put("p.txt", "q g s a 1\nq g s b 0\n"))
-    with expect_refusal("perfs … prefs"):
-        wh.ingest_qrels("tiny", put("p.txt", PREFS), format="perfs")
-    with pytest.raises(UsageError, match="not from prefs"):
-        wh.ingest_run("tiny", put("p.txt", PREFS), format="prefs")
-    with pytest.raises(UsageError, match="columns can be named"):
-        wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs", columns={"doc_id": "a"})
-    with pytest.raises(UsageError, match="read from files"):
-        wh.ingest_qrels("tiny", {"q": {"a": 1}}, format="prefs")
-
-
 def test_a_run_beside_preferences_is_compared_with_their_queries(wh: Warehouse, put) -> None:
     wh.ingest_qrels("tiny", put("p.txt", PREFS), format="prefs")
     first, second = wh.ingest_run("tiny", {"q1": {"a": 1.0}, "x": {"a": 1.0}}, name="r").warnings
@@ -306,8 +257,6 @@ def test_metrics_of_judgments_are_refused_for_preferences(wh: Warehouse, put) ->
     kinds = wh.datasets().relation.project("dataset, kind, judgments").fetchall()
     assert kinds == [("choices", "preferences", 8), ("graded", "judgments", 1)]
 
-
-# --------------------------------------------------------------------------- scopes
 
 HIGHEST = [("q1", "a", 2), ("q1", "b", 1), ("q2", "c", 0)]
 # above 0 in some group: a, b, c and d; e is not

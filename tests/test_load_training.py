@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from refusals import expect_refusal
 
-from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.ingest import steps
+from warehouse.errors import ConflictError, InputError
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -128,35 +126,4 @@ def test_what_is_refused(
     with pytest.raises(InputError, match=f"(?s){words}") as found:
         wh.ingest_training("films", _write(tmp_path / "s.csv", content))
     assert "--iterations" not in str(found.value)
-    assert counts(wh.path) == before
-
-
-def test_wrong_words(wh: Warehouse, tmp_path: Path) -> None:
-    path = _write(tmp_path / "s.csv", CSV)
-    with expect_refusal("relevence … relevance"):
-        wh.ingest_training("films", path, columns={"relevence": "x"})
-    with expect_refusal("cvs … csv"):
-        wh.ingest_training("films", path, format="cvs")
-    with pytest.raises(UsageError, match="not from prefs"):
-        wh.ingest_training("films", path, format="prefs")
-    with pytest.raises(UsageError, match="name of the dataset is empty"):
-        wh.ingest_training(" ", path)
-    run = _write(tmp_path / "a.run", "q Q0 a 1 2.5 t\nq Q0 b 2 1.5 t\n")
-    with pytest.raises(InputError, match="this looks like a run"):
-        wh.ingest_training("films", run)
-
-
-def test_a_load_that_fails_half_way(
-    wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wh.ingest_training("films", SEEN)
-    before = counts(wh.path)
-
-    def failing(*_: object, **__: object) -> None:
-        raise RuntimeError("the power went out")
-
-    monkeypatch.setattr(steps, "outcome", failing)
-    for dataset in ("films", "new"):
-        with pytest.raises(RuntimeError, match="power"):
-            wh.ingest_training(dataset, {"ann": {"alien": 1}}, replace=True)
     assert counts(wh.path) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ def test_a_logged_run_is_loaded_by_sync(tmp_path: Path, monkeypatch: pytest.Monk
     about = {"dataset": "dl19", "system": "ours"}
     first = log_run({"q1": {"d2": 0.9, "d1": 0.5}, "q2": {}}, step=1, tags={"lr": 0.1}, **about)
     best = {"q1": {"d1": 2.0}}
-    other = log_run(best, name="best one", **about)
+    at = dt.datetime(2026, 9, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    other = log_run(best, name="best one", run_at=at, **about)
     before = first.stat().st_mtime_ns
     assert log_run({"q1": {"d2": 0.9, "d1": 0.5}, "q2": {}}, step=1, **about) == first
     assert first.stat().st_mtime_ns == before
@@ -41,6 +43,8 @@ def test_a_logged_run_is_loaded_by_sync(tmp_path: Path, monkeypatch: pytest.Monk
         ("best one", "ours", 0.5),
         ("ours-1", "ours", 0.25),
     ]
+    times = dict(wh.query("select run, run_at from runs").fetchall())
+    assert times["best one"] == at
     tags = {row.run: row.tags for row in wh.runs()}
     assert "lr=0.1" in tags["ours-1"]
     assert "step=1" in tags["ours-1"]

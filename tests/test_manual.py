@@ -31,10 +31,8 @@ from clusters import needs_spark
 from lakes import needs_lake
 from projects import Answer, invoked, words_of
 
-from warehouse.cli.application import examples
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
-from warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -268,9 +266,6 @@ def test_the_python_of_a_page(
             chain[:] = [provider for provider in chain if provider is not ours.provider]
 
 
-# --------------------------------------------------------------------------- what must be there
-
-
 def test_the_readme_is_short() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.encode()) <= 12_000
@@ -304,22 +299,6 @@ def generated() -> dict[str, str]:
         return dict(importlib.import_module("generate").all_pages())
 
 
-@pytest.mark.long
-def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> None:
-    pages = {folder: set() for folder in GENERATED}
-    for path in generated:
-        folder, _, file = path.rpartition("/")
-        pages.setdefault(folder, set()).add(file.removesuffix(".md"))
-    assert pages["metrics"] == {*catalogue(), "index"}
-    assert pages["commands"] == {*(name.replace(" ", "-") for name in examples()), "index"}
-    wh.init()
-    views = {
-        name for kind, name, *_ in wh.schema().fetchall() if kind == "view" and "." not in name
-    }
-    assert pages["views"] == {*views, "index", "macros", "tables"}
-    assert {f"{file}.md" for file in pages[""]} == set(GENERATED_PAGES)
-
-
 @pytest.mark.sample(12, 4)
 @pytest.mark.parametrize("name", catalogue())
 def test_a_page_of_a_metric_is_complete(generated: dict[str, str], name: str) -> None:
@@ -339,10 +318,7 @@ def test_the_manual_is_built_without_warnings_and_needs_no_network(tmp_path: Pat
     pytest.importorskip("myst_parser", reason="the extra docs is not installed")
     line = f"-m sphinx -q -W --keep-going -d {tmp_path}/trees {DOCS} {tmp_path}/html"
     done = subprocess.run(
-        [sys.executable, *line.split()],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *line.split()], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     for page in (tmp_path / "html").rglob("*.html"):

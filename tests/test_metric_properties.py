@@ -160,7 +160,7 @@ def test_twins(
     )  # fmt: skip
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @FEW
 @given(data=LARGE)
 def test_judged_documents_only_by_metric_or_by_protocol(data: tuple[Qrels, Run]) -> None:

@@ -1,4 +1,4 @@
-"""Planted faults are found: ten in CI, sixty and one in each template as `long`."""
+"""Planted faults are found: ten in CI; `python -m tests.mutants` plants as many as one asks for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from tests.mutants import plants, runs
 from tests.mutants.plants import AREAS, Mutant
-from tests.mutants.reach import ROOT, Reach, record
-from tests.mutants.runs import Choice
 
 SQL = """\
 /*
@@ -32,7 +30,7 @@ def check(a: int = -1) -> bool:
 '''
 SCRIPT = "if (!a && b === `${1}`) c = b - 1; // a < 2\n"
 
-# The ten of CI need no map: they are planted in these files, whose tests are known.
+# These need no map: they are planted in these files, whose tests are known.
 TESTS = {
     "sql/functions.sql": "tests/test_functions.py",
     "sql/analyses/holes.sql.j2": "tests/test_holes.py tests/test_rich.py::test_holes",
@@ -106,24 +104,3 @@ def test_ten_mutants() -> None:
     files = "|".join(re.escape(file) for file in TESTS)
     mutants = plants.drawn(random.Random(47), AREAS, f"^({files})$")
     found(mutants, 10, lambda mutant: TESTS[mutant.file].split(), 0.8)
-
-
-@pytest.fixture(scope="module")
-def choice() -> Choice:
-    """Return the choice of tests by a map, which is recorded if there is none."""
-    if not list((ROOT / ".mutants").glob("*")):
-        record([])
-    return Choice(Reach.load(), 60)
-
-
-@pytest.mark.long
-def test_sixty_mutants(choice: Choice) -> None:
-    found(plants.drawn(random.Random(60), AREAS), 60, choice, 0.9)
-
-
-@pytest.mark.long
-def test_a_mutant_of_each_template(choice: Choice) -> None:
-    dice = random.Random(1)
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "sql").rglob("*.sql.j2"))
-    made = [dice.choice(one) for file in files if (one := plants.mutants(file))]
-    found(iter(made), len(made), choice, 0.9)

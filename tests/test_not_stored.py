@@ -245,9 +245,6 @@ def test_runs_are_chosen_by_name_system_and_tag(tmp_path: Path) -> None:
     assert (code, len(out.splitlines())) == (0, 2)
 
 
-# --------------------------------------------------------------------------- runs not evaluated
-
-
 @pytest.fixture
 def half(wh: Warehouse) -> Warehouse:
     """Two runs with values, and one that was loaded later: by hand, its RR is (1/2 + 1) / 2 = 3/4."""

@@ -24,9 +24,6 @@ def read(text: str, **options: object) -> list[str]:
     return [str(metric) for metric in parse(text, **options)]
 
 
-# --------------------------------------------------------------------------- there and back
-
-
 def number(parameter: Parameter) -> st.SearchStrategy[float]:
     return st.floats(parameter.minimum, parameter.maximum, allow_nan=False)
 
@@ -133,9 +130,6 @@ def test_one_argument_may_hold_several_names() -> None:
     assert [r.trec_name for r in request("AP", "map", "AP(rel=1)")] == [None, "map"]
 
 
-# --------------------------------------------------------------------------- gains and lists
-
-
 @pytest.mark.parametrize(
     ("text", "metric"),
     [
@@ -185,9 +179,6 @@ def test_a_protocol_may_give_gains_and_lists() -> None:
 )
 def test_commas_that_part(text: str, parts: list[str]) -> None:
     assert split(text) == parts
-
-
-# --------------------------------------------------------------------------- what is refused
 
 
 @pytest.mark.parametrize(
@@ -302,9 +293,6 @@ def test_one_name_for_one_metric() -> None:
     assert str(parse_one("ndcg_cut_10").metric) == "nDCG@10"
     with pytest.raises(UsageError, match="several metrics"):
         parse_one("ndcg_cut")
-
-
-# --------------------------------------------------------------------------- level and protocol
 
 
 def test_the_level_is_for_binary_metrics() -> None:

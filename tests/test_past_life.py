@@ -1,4 +1,7 @@
-"""A warehouse that had junk before, replaced since, answers as a fresh one with the same data."""
+"""A warehouse that had junk before, replaced since, answers as a fresh one with the same data.
+
+Another dataset stands beside it, with the same names of runs, queries, attributes and slices.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ JUNK = [*QUERIES, "q9", "q10"]
 RANKS = {"old": (1, 1, 9, 9, 9, 1, 9, 9), "new": (2, 2, 2, 2, 1, 2, 2, 3), "mid": (2,) * 8}
 READING = """\
 agree -d tiny
+check -d tiny -m RR --run mid --against old --max-drop 1
+check -d tiny -m RR --run mid --against last --max-drop 1
+explain old RR q1 -d tiny
+reproduce old new -d tiny
 agree -d tiny --of queries
 collection -d tiny
 compare -d tiny -m RR
@@ -34,7 +41,7 @@ leaderboard -d tiny --slice kind
 leaderboard -d tiny --ranks --ci --ties
 leaderboard -d tiny --protocol trec_eval_9
 leaderboard -d tiny -d other --ranks
-leaderboard -d * --by system --each
+leaderboard -d tiny -d other --by system --each
 queries old -d tiny
 queries old -d tiny --slice kind
 queries mid -d tiny -m AP
@@ -76,19 +83,22 @@ def load(wh: Warehouse, *, replace: bool) -> None:
 
 def load_junk(wh: Warehouse) -> None:
     """Load other judgments, queries, runs, tags and attributes, and evaluate and compare them."""
-    for dataset in ("tiny", "other"):
+    datasets = ("beside", "tiny", "other")
+    for dataset in datasets:
         wh.ingest_qrels(dataset, {q: {"x1": 2, "z": 1, "a": 0} for q in JUNK})
-    wh.ingest_training("tiny", {f"t{n}": {"x1": 1} for n in range(9)})
     kinds = {q: {"kind": "xyz"[n % 3]} for n, q in enumerate(JUNK)}
-    wh.ingest_attributes("tiny", kinds, of="queries", name="qs")
+    for dataset in datasets[:2]:
+        wh.ingest_training(dataset, {f"t{n}": {"x1": 1} for n in range(9)})
+        wh.ingest_attributes(dataset, kinds, of="queries", name="qs")
     for name in ("mid", "old", "new", "gone"):
         run = {q: {"z": 3.0, "x1": 2.0, "a": 1.0} for q in JUNK[: 1 if name == "new" else 9]}
-        for dataset in ("tiny", "other"):
+        for dataset in datasets:
             wh.ingest_run(dataset, run, name=name, system="JUNK", tags={"k": "j", "z": "1"})
     wh.evaluate("other", metrics="RR P@1 nDCG@5")
-    wh.evaluate("tiny", metrics="RR P@1 nDCG@5", slices=["n = num_relevant", "kind"])
-    wh.compare("tiny", metrics="RR", store=True)
-    for dataset in ("tiny", "other"):
+    for dataset in datasets[:2]:
+        wh.evaluate(dataset, metrics="RR P@1 nDCG@5", slices=["n = num_relevant", "kind"])
+        wh.compare(dataset, metrics="RR", store=True)
+    for dataset in datasets:
         wh.forget(dataset, "gone", reason="a mistake")
 
 
@@ -116,6 +126,7 @@ def answer(wh: Warehouse, call: list[str]) -> list[str]:
     kept = [
         {name: value for name, value in row.items() if not OF_A_VERSION.search(name)}
         for row in (rows if isinstance(rows, list) else [rows])
+        if "beside" not in row.values()
     ]
     text = [json.dumps(row, sort_keys=True) for row in kept]
     return sorted(text) if call[0] == "query" else text
@@ -141,7 +152,7 @@ def test_pages_show_what_those_of_a_fresh_file_show(both, tmp_path: Path) -> Non
     pages = []
     for number, wh in enumerate(both):
         folder = tmp_path / str(number)
-        wh.report(folder)
+        wh.report(folder, ["tiny", "other"])
         pages.append(
             {
                 path.relative_to(folder).as_posix(): TIME.sub("", path.read_text(encoding="utf-8"))

@@ -12,16 +12,7 @@ import shutil
 from collections.abc import Iterable
 
 import pytest
-from peers import (
-    ALL,
-    Qrels,
-    Run,
-    Values,
-    ours,
-    peer,
-    random_collection,
-    same,
-)
+from peers import ALL, Qrels, Run, Values, ours, peer, random_collection, same
 
 from warehouse.metrics import notation, protocols
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from peers import (
-    ALL,
-    Qrels,
-    Run,
-    Values,
-    ours,
-    peer,
-    random_collection,
-    same,
-)
+from peers import ALL, Qrels, Run, Values, ours, peer, random_collection, same
 
 pytestmark = pytest.mark.slow
 

@@ -74,8 +74,6 @@ def test_random_collections(seed: int) -> None:
     compare(*collection(300 + seed))
 
 
-# --------------------------------------------------------------------------- whole matrices, with ties
-
 LABELS = [f"label{n:02}" for n in range(12)]
 Matrix = tuple[list[list[int]], list[list[float]]]
 

@@ -66,9 +66,6 @@ def marks(spec: Mapping[str, Any], **wanted: object) -> Iterator[Mapping[str, An
             yield layer
 
 
-# ---------------------------------------------------------------------------------------- curves
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["ROC", "PrecisionRecall", "11pt", "recall@k", "P@10", "k@recall"])
 def test_a_curve_says_what_it_shows(name: str, demo_db: str) -> None:
@@ -107,24 +104,6 @@ def test_a_picture_is_the_same_twice_and_its_svg_has_its_words(
     assert any(word.startswith("tasb, AUC 0.") for word in words)
 
 
-def test_of_many_curves_the_best_are_named(demo_db: str, monkeypatch) -> None:
-    monkeypatch.setattr(charts, "MOST_NAMED", 4)
-    monkeypatch.setattr(charts, "_MOST_POINTS", 10)
-    found = Warehouse(demo_db).curve("dl19", "ROC")
-    told = said(found.chart)
-    named = [text.partition(", AUC")[0] for text in told if ", AUC" in text]
-    assert named == sorted(found.best(4))
-    assert "the best 4 of 9 runs have names, the others are grey" in told[1]
-    assert found.best(9) == sorted(found.areas, key=found.areas.get, reverse=True)
-    (grey,) = marks(found.chart, type="line", color=charts._OTHER)
-    rows = grey["data"]["values"]
-    assert {row["run"] for row in rows} == {*found.runs} - {*named}
-    for one in {row["run"] for row in rows}:
-        mine = [(row["x"], row["y"]) for row in rows if row["run"] == one]
-        assert len(mine) <= 12
-        assert (mine[0], mine[-1]) == ((0.0, 0.0), (1.0, 1.0))
-
-
 @pytest.mark.parametrize(
     "wanted", [[1.0] * 12, [0.0] * 5, [0.5, 0.51, 0.52, 0.1], [0.9, 0.1], [0.2] * 30, []]
 )
@@ -134,9 +113,6 @@ def test_labels_keep_apart(wanted: list[float]) -> None:
     assert all(above - below > 0.05 - 1e-9 for above, below in pairwise(ordered))
     if len(wanted) <= 20:
         assert all(-1e-9 <= place <= 1 + 1e-9 for place in places)
-
-
-# -------------------------------------------------------------------------------------- histories
 
 
 BEGIN = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
@@ -211,14 +187,6 @@ def test_a_history_has_a_line_for_each_system_and_labels_that_keep_apart(
     assert line["encoding"]["y"]["title"] == "nDCG@10 (higher is better)"
 
 
-def test_the_best_of_many_systems_are_named() -> None:
-    found = timeline(120, 12)
-    top = sorted(((row[4], row[3]) for row in found.relation.fetchall()), reverse=True)
-    best = list(dict.fromkeys(system for _, system in top))[: charts.MOST_NAMED]
-    (labels,) = marks(charts.history(found), type="text", baseline="middle")
-    assert [row["label"] for row in labels["data"]["values"]] == best
-
-
 def test_records_are_marked_and_failed_gates_are_red() -> None:
     found = timeline(12, 3, red=frozenset({("run-004", 1), ("run-005", 2)}))
     rows = {row[1]: row for row in found.relation.fetchall()}
@@ -274,9 +242,6 @@ def test_times_have_dates() -> None:
     assert [(day.year, day.month, day.day) for day in days] == [
         (2000 * n, 1, 1) for n in range(1, 5)
     ]
-
-
-# ------------------------------------------------------------------------------------- everything
 
 
 def test_a_notebook_gets_tables_and_charts(demo_db: str) -> None:

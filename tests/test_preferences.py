@@ -20,8 +20,6 @@ from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
-# --------------------------------------------------------------------------- the twins
-
 Judged = dict[str, dict[str, dict[str, dict[str, float]]]]
 
 
@@ -115,9 +113,6 @@ def test_plain_judgments_are_preferences() -> None:
     assert hold(as_groups, run, qrels, {}) > 300
 
 
-# --------------------------------------------------------------------------- what it costs
-
-
 def test_judgments_are_counted_by_grades_and_not_by_pairs() -> None:
     """10,000 documents of three grades are 33 million pairs and three classes."""
     docs = [f"d{n:05}" for n in range(10_000)]
@@ -140,9 +135,6 @@ def test_a_plan_of_other_metrics_makes_no_preferences() -> None:
     work = plan(notation.parse("AP", "nDCG@10"), protocols.get("default"))
     assert "preferences" not in work.needs
     assert not any("prefer" in table for table in work.tables)
-
-
-# --------------------------------------------------------------------------- trec_eval
 
 
 def lines_of(kind: str, qrels: str, run: str, names: str, protocol: str) -> list[str]:

@@ -7,13 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from projects import (
-    BEST,
-    SETTINGS,
-    Folder,
-    command,
-    score,
-)
+from projects import BEST, SETTINGS, Folder, command, score
 from refusals import tells
 
 from warehouse.config import project
@@ -23,8 +17,6 @@ from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
-
-# --------------------------------------------------------------------------- where the file is
 
 
 def test_the_nearest_file_above_counts(here: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,9 +109,6 @@ def test_a_folder_that_is_gone_has_no_project(
     assert project.current() == project.Project()
 
 
-# --------------------------------------------------------------------------- the file itself
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -176,9 +165,6 @@ def test_a_value_that_is_no_table_is_no_protocol(here: Folder) -> None:
     here.write("warehouse.toml", 'protocols = { top2 = "default" }')
     with pytest.raises(DefinitionError, match=r"'top2' has .* write a table: \[protocols.top2\]"):
         score("AP")
-
-
-# --------------------------------------------------------------------------- a protocol of one's own
 
 
 def test_a_protocol_takes_from_another_what_it_does_not_say(here: Folder) -> None:
@@ -256,9 +242,6 @@ def test_equal_protocols_share_values_in_fingerprint_and_not_in_name(
         "P@10",
         "RR",
     ]
-
-
-# --------------------------------------------------------------------------- what is gone
 
 
 @pytest.mark.slow

@@ -9,28 +9,14 @@ from pathlib import Path
 import duckdb
 import jinja2
 import pytest
-from projects import (
-    BEST,
-    QRELS,
-    SETTINGS,
-    SUMMED,
-    UNKNOWN,
-    WORTH,
-    Folder,
-    command,
-    score,
-    stored,
-)
+from projects import BEST, QRELS, SETTINGS, SUMMED, UNKNOWN, WORTH, Folder, command, score, stored
 from refusals import tells
 
-from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
 from warehouse.evaluate import stored_runs
 from warehouse.metrics import catalogue, notation, protocols
 from warehouse.sql_text import relations, templates
 from warehouse.warehouse import Warehouse
-
-# --------------------------------------------------------------------------- a metric of one's own
 
 
 def test_a_metric_works_like_the_built_in_ones(here: Folder, loaded: Warehouse) -> None:
@@ -145,25 +131,6 @@ def test_two_folders_in_turn(here: Folder, tmp_path: Path, monkeypatch: pytest.M
         assert score("Best@2") == {"Best@2": value}
 
 
-@pytest.mark.slow
-def test_the_files_are_looked_at_once_for_a_request(
-    here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[int] = []
-    look = project._look
-    monkeypatch.setattr(project, "_look", lambda: (looks.append(1), look())[1])
-    notation.parse(*(f"{name}@{k}" for name in ("Best", "P", "ndcg") for k in range(1, 11)))
-    assert len(looks) == 1
-    score("Best@2", "AP", protocol="top2")
-    assert len(looks) == 2
-    loaded.evaluate(metrics="Best@2 AP")
-    loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
-    assert len(looks) == 4
-    loaded.leaderboard("t*", metrics="AP Best@2")
-    loaded.queries("tiny", "one", metrics="AP Best@2")
-    assert len(looks) == 6
-
-
 def test_what_editors_leave_behind_is_no_metric(here: Folder) -> None:
     (here.path / "formulas/.#Best.sql.j2").symlink_to("nowhere")
     here.write("formulas/Best.sql.j2~", "x")
@@ -177,9 +144,6 @@ def test_a_file_with_another_ending_is_told_of(here: Folder, ending: str) -> Non
     told = rf"Worst@2: no such metric; formulas/Worst.{ending}: a metric's file ends in \.sql\.j2"
     with pytest.raises(UsageError, match=told):
         score("Worst@2")
-
-
-# --------------------------------------------------------------------------- what is wrong with it
 
 
 @pytest.mark.parametrize(
@@ -346,10 +310,7 @@ def test_sql_that_fails_is_named(
     assert old in BEST
     here.metric(BEST.replace(old, new, 1))
     before = counts(loaded.path)
-    for compute in (
-        lambda: score("Best@2"),
-        lambda: loaded.evaluate(metrics=["AP", "Best@2"]),
-    ):
+    for compute in (lambda: score("Best@2"), lambda: loaded.evaluate(metrics=["AP", "Best@2"])):
         with pytest.raises(WarehouseError) as caught:
             compute()
         assert str(caught.value).startswith("Best@2: the ")

@@ -32,8 +32,6 @@ def values(qrels: object, run: object, names: object, **options: object) -> dict
     return {(metric, query): value for query, metric, value in rows}
 
 
-# --------------------------------------------------------------------------- which queries count
-
 # a is judged and answered, b is answered only, c is judged only
 JUDGED: Qrels = {"a": {"x": 1, "y": 0}, "c": {"x": 1}}
 ANSWERED: Run = {"a": {"z": 4.0, "x": 2.0}, "b": {"p": 3.0, "q": 1.0}}
@@ -140,8 +138,6 @@ def test_what_is_said_of_them(tmp_path: Path, options: list[str], words: list[st
         assert word in result.stderr
 
 
-# --------------------------------------------------------------------------- depth and judged documents
-
 # n is in the judgments as nobody's business: a grade below 0 counts as unjudged
 GRADES: Qrels = {"q": {"a": 1, "b": 0, "c": 1, "n": -1}}
 LISTED: Run = {"q": {doc: 7.0 - place for place, doc in enumerate("uanvbc")}}
@@ -171,9 +167,6 @@ def test_a_metric_that_asks_for_judged_documents_itself() -> None:
     assert (ours["SetP(judged_only=True)", "q"], ours["SetP", "q"]) == (1 / 2, 1 / 2)
     ours = values(GRADES, LISTED, "SetR(judged_only=True) SetR", protocol="by_metric", depth=3)
     assert (ours["SetR(judged_only=True)", "q"], ours["SetR", "q"]) == (1, 1 / 2)
-
-
-# --------------------------------------------------------------------------- in parts of a slice
 
 
 def by_part(wh: Warehouse, slice: str) -> dict[tuple[str, str], float | None]:
@@ -213,8 +206,6 @@ def test_every_query_of_the_run_in_its_part(wh: Warehouse) -> None:
         ("long", "NumRet"): 2, ("long", "P@2"): 0, ("long", "AUC(aggregate=pooled)"): None,
     }  # fmt: skip
 
-
-# --------------------------------------------------------------------------- stored, shown, refused
 
 EVERYTHING = [
     *METRICS, *oracles_sources.METRICS, *oracles_preferences.METRICS, *oracles_recsys.METRICS, *PEERED,

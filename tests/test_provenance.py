@@ -28,9 +28,6 @@ def put(path: Path, *statements: str) -> None:
             con.execute(statement)
 
 
-# --------------------------------------------------------------------------- status
-
-
 def two_runs(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", QRELS)
     wh.ingest_run("tiny", ONE, name="one")
@@ -267,9 +264,6 @@ def test_a_slice_that_is_no_more_what_it_was_is_left_out_and_told(wh: Warehouse)
         wh.evaluate("tiny", slices="kind")
 
 
-# --------------------------------------------------------------------------- show
-
-
 def test_where_a_run_came_from(here: Folder, evaluated: Warehouse) -> None:
     path = here.write("late.run", "q1 Q0 A 1 2.5 mine\n")
     evaluated.ingest_run(
@@ -292,18 +286,13 @@ def test_where_a_run_came_from(here: Folder, evaluated: Warehouse) -> None:
     evaluated.forget("tiny", "one", version=1, reason="old")
     assert evaluated.show("tiny", "one").relation.project(
         "version, metrics, reason"
-    ).fetchall() == [
-        (2, "default: AP RR; top2: RR", None),
-        (1, None, "old"),
-    ]
+    ).fetchall() == [(2, "default: AP RR; top2: RR", None), (1, None, "old")]
     code, out, _ = command("show", "one", "-d", "tiny")
     assert code == 0
     assert out.splitlines()[0].split() == ["of", "version", "2", "version", "1"]
     code, _, told = command("show", "onee", "-d", "tiny")
     assert (code, tells(told, "onee … one")) == (2, True)
 
-
-# --------------------------------------------------------------------------- explain
 
 # b (0), a (1), u, c (2), v; e is relevant and not found: three relevant documents
 LIST = {"q": {"b": 5.0, "a": 4.0, "u": 3.0, "c": 2.0, "v": 1.0}, "r": {"b": 1.0}}
@@ -442,10 +431,7 @@ def test_what_an_explanation_tells(here: Folder, evaluated: Warehouse) -> None:
         assert (code, tells(told, message)) == (2, True), told
 
 
-# --------------------------------------------------------------------------- verify
-
-
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_all_is_as_it_was(evaluated: Warehouse, counts: Callable[[Path], dict[str, int]]) -> None:
     """Other versions of runs and qrels, protocols, slices and curves are computed anew too."""
@@ -611,42 +597,6 @@ def test_rows_of_which_none_is_left_are_missed(evaluated: Warehouse) -> None:
     ]
 
 
-def several_times(wh: Warehouse) -> None:
-    two_runs(wh)
-    for table, rows, times in (
-        ("prediction_by_text", "run_id = 1", 2),
-        ("hit", "run_id = 1", 2),
-        ("query_score", "evaluation_id = (select max(evaluation_id) from store.query_score)", 1),
-    ):
-        again = f"create table store.again as from store.{table} where {rows}"
-        put(
-            wh.path,
-            again,
-            *[f"insert into store.{table} from store.again"] * times,
-            "drop table store.again",
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("size", [1, 3, 4, 1_000])
-def test_long_tables_are_looked_through_in_stretches(
-    evaluated: Warehouse, prepared, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    """Run 1 has 4 predictions and 3 hits, an evaluation 2 queries: all there three times, or twice."""
-    prepared(evaluated.path, several_times)
-    monkeypatch.setattr("warehouse.evaluate.verify._STRETCH", size)
-    steps: list[str] = []
-    found = evaluated.verify(sample=1, on_group=steps.append).problems.fetchall()
-    assert [(of, number) for of, problem, number in found if problem.endswith("than once")] == [
-        ("hit", 6),
-        ("prediction", 8),
-        ("query_score", 2),
-    ]
-    looked = [step for step in steps if step.startswith("what is there twice")]
-    assert (len(looked) > 3) == (size < 1_000)
-
-
 @pytest.mark.slow
 def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: Warehouse) -> None:
     evaluated.evaluate(metrics="AP", protocol="top2")
@@ -656,10 +606,7 @@ def test_what_nothing_computes_any_more_is_left_out(here: Folder, evaluated: War
     found = evaluated.verify()
     assert found.is_good
     assert (found.num_verified, found.num_stored) == (4, 10)
-    assert found.skipped == {
-        "of a metric or protocol that is gone": 4,
-        "stale or superseded": 2,
-    }
+    assert found.skipped == {"of a metric or protocol that is gone": 4, "stale or superseded": 2}
     code, _, told = command("verify", "--sample", "3", "--seed", "7")
     assert code == 0
     assert "recomputed: 3 of 10 evaluations, the sample of --seed 7" in told

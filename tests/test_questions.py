@@ -64,10 +64,6 @@ def grades(demo_data: Path) -> dict[tuple[str, str], int]:
     return {(query, document): int(grade) for query, _, document, grade in fields}
 
 
-def test_there_are_ten() -> None:
-    assert len(QUESTIONS) == 10
-
-
 @pytest.mark.parametrize("number", range(10))
 def test_the_answers_in_the_manual(wh: Warehouse, number: int) -> None:
     sql, answer = QUESTIONS[number]
@@ -134,9 +130,6 @@ def test_queries_won_and_hard_queries(wh: Warehouse) -> None:
     )
     for query, _, mean in hard:
         assert mean == pytest.approx(sum(values[query].values()) / 9, abs=1e-12)
-
-
-# --------------------------------------------------------------------------- examples of the views
 
 
 def test_every_view_has_an_example(wh: Warehouse) -> None:

@@ -21,7 +21,6 @@ import zstandard
 from refusals import expect_refusal
 
 from warehouse import readers
-from warehouse.config import limits
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches, files, lines
 from warehouse.store import database
@@ -220,26 +219,9 @@ def test_the_look_at_a_file_over_the_edge_of_blocks(tmp_path, monkeypatch):
         path = tmp_path / "a"
         path.write_bytes(content)
         with files.open_file(path) as file:
-            found = (
-                file.lines,
-                file.traits.windows_ends,
-                file.traits.is_text,
-            )
+            found = (file.lines, file.traits.windows_ends, file.traits.is_text)
             assert found == expected, content
             assert file.sha256 == hashlib.sha256(content).hexdigest()
-
-
-def test_the_bytes_of_parquet_are_not_looked_at(con, tmp_path, monkeypatch):
-    """DuckDB reads them; what a text is like is asked of text alone."""
-    path = tmp_path / "a.parquet"
-    con.execute(
-        f"copy (select 'q' as query_id, 'd' as doc_id, 0.5 as score) to '{path}' (format parquet)"
-    ).fetchall()
-    monkeypatch.setattr(files, "_scan_file", lambda path: pytest.fail(f"{path} is looked at"))
-    assert readers.stage(con, path, "run").rows == 1
-    (group,) = batches.groups([path, path])
-    (batch,) = group.read(con)
-    assert batch.together
 
 
 def test_a_file_that_cannot_be_read_to_its_end(con, tmp_path, monkeypatch):
@@ -271,17 +253,6 @@ def test_line_numbers_over_the_edge_of_blocks(tmp_path, monkeypatch, size):
     assert bad.problems == [(3, "not UTF-8"), (4, "holds a NUL byte")]
 
 
-def test_a_line_without_end(con, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", 100)
-    monkeypatch.setattr(limits, "current", lambda: limits.Limits(line="1kB"))
-    path: Path = tmp_path / "a.run"
-    path.write_bytes(b"q Q0 d 1 1 t\n" + b"x" * 5_000)
-    with pytest.raises(InputError) as caught:
-        readers.stage(con, path, "run")
-    assert caught.value.problems[0][0] is not None
-    assert "not a text of lines" in str(caught.value)
-
-
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such devices on this system")
 def test_a_device_is_no_source(device: str) -> None:
@@ -295,10 +266,7 @@ def test_a_pipe_that_nobody_writes_into_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(files, "_WAIT_FOR_WRITER", 0.1)
     os.mkfifo(tmp_path / "pipe")
-    with (
-        pytest.raises(InputError, match="nobody writes into"),
-        files.open_file(tmp_path / "pipe"),
-    ):
+    with pytest.raises(InputError, match="nobody writes into"), files.open_file(tmp_path / "pipe"):
         pass
 
 

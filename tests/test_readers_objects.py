@@ -367,11 +367,7 @@ def test_tables_with_columns_and_problems(con, library):
 def test_pandas_kinds_of_columns(con):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
-        {
-            "query_id": pd.Categorical(["x", "y"]),
-            "doc_id": [1.0, None],
-            "rank": [1, 0],
-        },
+        {"query_id": pd.Categorical(["x", "y"]), "doc_id": [1.0, None], "rank": [1, 0]},
         index=[5, 5],
     )
     with pytest.raises(InputError) as caught:
@@ -429,9 +425,6 @@ def test_dicts_and_files_in_parts(con, way, tmp_path, monkeypatch):
     path.write_text('{"q": {"a": 1}')
     with pytest.raises(InputError, match="not a JSON object"):
         readers.stage(con, path, "run")
-
-
-# --------------------------------------------------------------------------- what cannot be read
 
 
 @pytest.mark.slow

@@ -178,13 +178,6 @@ def test_two_blanks_hold_no_empty_field(con, put):
         assert error.problems == ((4, f"expected 4 fields ({qrels}), found 3"),)
 
 
-def test_clean_files_take_the_fast_way(con, put, monkeypatch):
-    monkeypatch.setattr(trec, "_read_lines", lambda *_: pytest.fail("the careful way was taken"))
-    for text in (RUN, RUN.replace(" ", "\t"), RUN.replace("\n", "\r\n"), RUN.replace("d1", "d#1")):
-        readers.stage(con, put(text), "run")
-    readers.stage(con, put(QRELS), "qrels")
-
-
 @pytest.mark.core
 @pytest.mark.parametrize(
     "odd",
@@ -413,8 +406,7 @@ def test_types_behind_the_names_of_columns_make_a_header(con, put):
 
 @pytest.mark.core
 @pytest.mark.parametrize(
-    "content",
-    [b"q Q0 caf\xe9 1 2 t\n", b"q Q0 a 1 2 t\nq Q0 b\x00 2 1 t\n", RUN.encode("utf-16")],
+    "content", [b"q Q0 caf\xe9 1 2 t\n", b"q Q0 a 1 2 t\nq Q0 b\x00 2 1 t\n", RUN.encode("utf-16")]
 )
 def test_not_text(con, put, content):
     error = refused(con, put(content), "run")

@@ -86,9 +86,6 @@ def test_the_same_bits_with_any_number_of_threads() -> None:
     assert rows[0] == rows[1] == rows[2]
 
 
-# --------------------------------------------------------------------------- attributes in the notation
-
-
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
@@ -124,8 +121,6 @@ def test_quoted_attributes_are_read() -> None:
     name = "ILD(attribute='main genre')@2"
     assert Warehouse.score(qrels, run, name, attributes=[films]).means() == {name: 1.0}
 
-
-# ------------------------------------------------------------------- what is missing, what is stale
 
 QRELS: Qrels = {"ann": {"up": 1, "jaws": 0}, "bob": {"jaws": 1}}
 RUN: Run = {"ann": {"up": 2.0, "alien": 1.0}, "bob": {"jaws": 2.0, "up": 1.0}}

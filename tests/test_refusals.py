@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written(bound: str, folder: Path, program) -> None:
     db = "--db readonly/w.duckdb"
     refused = {

@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -227,7 +228,6 @@ def test_the_board_has_the_numbers_of_the_command(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
     for run in RUNS:
         page = site.pages[f"tiny/runs/{RUN_KEYS[run]}.html"]
@@ -249,7 +249,12 @@ def test_a_run_has_its_values_and_what_proves_them(site: Site) -> None:
 
 @pytest.mark.slow
 def test_queries_have_the_lists_and_the_parts_of_explain(site: Site) -> None:
-    query_keys = keys(row.query_id for row in site.warehouse.queries("tiny", "bm25"))
+    names = [row.query_id for row in site.warehouse.queries("tiny", "bm25")]
+    query_keys = keys(names)
+    for before, after in pairwise(names):
+        for here, there, way in ((after, before, "prev"), (before, after, "next")):
+            page = site.pages[f"tiny/queries/{query_keys[here]}.html"]
+            assert re.search(rf'rel="{way}" href="[^"]*{query_keys[there]}\.html"', page.source)
     for query, run in (("q0", "bm25"), ("q&<b>6</b>", SCRIPT)):
         page = site.pages[f"tiny/queries/{query_keys[query]}.html"]
         assert f"Query {visible(query)}" in page.text
@@ -455,8 +460,11 @@ def test_keys_differ_where_file_systems_do_not() -> None:
     found = keys(names)
     assert len({key.lower() for key in found.values()}) == len(names)
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,60}", key) for key in found.values())
+    own = ["assets", "metrics", "index.html", "report.json"]  # of the report
+    assert not {*own} & {*keys(own).values()}
 
 
+@pytest.mark.slow
 def test_no_dataset_has_the_place_of_another_file(site: Site) -> None:
     names = [name for name, *_ in site.warehouse.datasets().relation.fetchall()]
     datasets = {folder_of(name, rule) for name in names for rule in ("default", "trec_eval_9")}

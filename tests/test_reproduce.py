@@ -52,9 +52,6 @@ def load(wh: Warehouse, dataset: str = "tiny", **runs: dict[str, dict[str, float
     return wh
 
 
-# --------------------------------------------------------------------------- by hand
-
-
 @pytest.mark.core
 def test_a_reproduction_by_hand(wh: Warehouse) -> None:
     """RR of the original is 1, 1/2, 1/2, 1/4; of the reproduced run 1/2, 1/2, 1, 1/4.
@@ -117,9 +114,6 @@ def test_a_run_reproduces_itself(demo: Warehouse) -> None:
     assert row["dri"] == 0.0
     assert row["ktu"] == 1.0
     assert row["rbo"] == pytest.approx(1, **CLOSE)
-
-
-# --------------------------------------------------------------------------- against repro_eval
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +223,6 @@ def test_random_lists_are_as_the_twins_say(wh: Warehouse) -> None:
         assert ktu == (None if expected is None else pytest.approx(expected, **CLOSE))
         assert rbo == pytest.approx(twin.rbo_cut(first, second, 0.9, 12), **CLOSE)
     assert "advanced: ktu is over the ranks that both lists have" in found.notes[0]
-
-
-# --------------------------------------------------------------------------- what is left out
 
 
 @pytest.mark.slow

@@ -56,9 +56,6 @@ def drawn(seed: int, *, queries: int, runs: int = 2) -> list[list[float]]:
     ]
 
 
-# --------------------------------------------------------------------------- the generator
-
-
 @pytest.mark.parametrize(
     ("one", "other", "key", "words"),
     [
@@ -84,9 +81,6 @@ def philox(one: int, other: int, key: int) -> tuple[int, int]:
         one, other = (product >> 32) ^ key ^ other, product & 0xFFFFFFFF
         key = (key + 0x9E3779B9) & 0xFFFFFFFF
     return one, other
-
-
-# --------------------------------------------------------------------------- randomisation
 
 
 def every_sign(differences: Sequence[float]) -> float:
@@ -163,9 +157,6 @@ def test_the_permutations_are_those_of_the_generator() -> None:
     assert found.p == (1 + extreme) / 201
 
 
-# --------------------------------------------------------------------------- Tukey
-
-
 def test_tukey_of_few_is_within_its_error() -> None:
     """All 6^4 orders of three runs on four queries; p within four standard errors of the exact one."""
     runs = drawn(7, queries=4, runs=3)
@@ -197,9 +188,6 @@ def test_tukey_leaves_out_queries_that_one_run_lacks() -> None:
         with connection(values, [(0, 1), (0, 2)]) as con:
             found.append(resampling.tukey(con, how, 0, 3))
     assert found[0] == found[1]
-
-
-# --------------------------------------------------------------------------- bootstrap
 
 
 def resampled(how: Resampling, queries: int) -> Iterator[list[int]]:
@@ -295,9 +283,6 @@ def test_the_paired_bootstrap_test_worked_anew(queries: int) -> None:
     assert [found[n].p for n in (1, 2)] == [1.0, 1 / 201]
 
 
-# --------------------------------------------------------------------------- ranks of runs
-
-
 def ranks_anew(
     runs: Sequence[Sequence[float | None]], how: Resampling, alpha: float, better: int
 ) -> dict[int, tuple[int, int, float]]:
@@ -362,9 +347,6 @@ def test_ranks_of_two_runs_on_two_queries() -> None:
         assert found[0].p_first == pytest.approx(3 / 4, abs=0.0174)
         assert found[1].p_first == pytest.approx(share, abs=0.0174)
         assert [(one.low, one.high) for one in found.values()] == [(1, 1), (place, place)]
-
-
-# --------------------------------------------------------------------------- the same bits
 
 
 def results(threads: int, order: Sequence[int]) -> Iterator[object]:

@@ -11,7 +11,7 @@ import datetime as dt
 import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations, product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -34,6 +34,7 @@ RUNS = {
     "runs": {"7": "7 007,x", "007": "7,007,7.0", "7.0": "x +7", "+7": "y,7.0 +7", "none": "7 x"},
     "assets": {"7": "y,007 x 7", "007": "007 7", "7.0": "+7,7.0,7", "none": "y"},
     "a b": {"7": "x,7 y", "007": "y 7,7.0,007", "7.0": "y,x +7", "+7": "+7,7,7.0", "none": "x"},
+    "007": {"+7": "7"},  # of numbers alone, so stored by number
     "Zero": {"other": "7"},
 }
 DATASETS = {"metrics": [*RUNS], "runs": ["runs", "a b"]}
@@ -143,9 +144,16 @@ def test_boards(ask: Ask, name: str) -> None:
         given = [word for dataset in datasets for word in ("-d", dataset)]
         rows = ask("leaderboard", *given, "-m", name)
         assert [(row["place"], row["run"], row[name]) for row in rows] == board(both, sign)
+    rows = ask("leaderboard", "-d", "metrics", "-d", "runs", "-m", name, "--ranks")
+    assert [(row["mean_rank"], row["run"]) for row in rows] == [b[:2] for b in board(both, sign)]
     rows = ask("query", f"from leaderboard where dataset = 'runs' and metric = '{name}'")
     found = sorted((row["place"], row["run"], row["value"]) for row in rows)
     assert found == board(both, sign)
+    # what was loaded later for another dataset ends no version of the qrels
+    past = f"board_as_of('metrics', current_date + 1, metric_name := '{name}')"
+    rows = ask("query", f"select run, value from {past}")
+    wanted = {run: float(value) for run, value in values.items()}
+    assert {row["run"]: row["value"] for row in rows} == pytest.approx(wanted)
 
 
 def test_boards_of_slices(ask: Ask) -> None:
@@ -173,6 +181,29 @@ def test_comparisons(ask: Ask, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", METRICS)
+def test_checks(file: Path, name: str) -> None:
+    """Each run beside the best of those before it; the first counts of runs that are as good."""
+    metric, sign = METRICS[name]
+    values = means(metric, [*QRELS])
+    for place, run in enumerate(RUNS):
+        if not place:
+            continue
+        best = max([*RUNS][:place], key=lambda one: sign * values[one])
+        found = Warehouse(file).check(
+            "metrics", name, run=run, against="best", max_drop=0.01, strict=True
+        )
+        (one,) = found.comparisons
+        is_worse = sign * (values[best] - values[run]) > 0.01
+        assert (one.against, one.difference) == (best, near(values[run] - values[best]))
+        assert (one.verdict, "worse than" in str(one)) == (
+            "worse" if is_worse else "good",
+            is_worse,
+        )
+        gains = [sign * (metric(run, q) - metric(best, q)) for q in QRELS]
+        assert (one.wins, one.losses) == (sum(g > 0 for g in gains), sum(g < 0 for g in gains))
+
+
+@pytest.mark.parametrize("name", METRICS)
 def test_history(ask: Ask, name: str) -> None:
     """All at one time, so in the order in which they were loaded; without what was replaced."""
     metric, sign = METRICS[name]
@@ -188,7 +219,7 @@ def test_history(ask: Ask, name: str) -> None:
     rows = ask("history", "-d", "metrics", "-m", name)
     names = ("run", "value", "best_so_far", "is_record", "gain")
     assert [tuple(row[one] for one in names) for row in rows] == expected
-    assert [row["version"] for row in rows] == [2, 1, 1, 1]
+    assert [row["version"] for row in rows] == [2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -211,8 +242,8 @@ def test_queries(ask: Ask, run: str) -> None:
 
 
 def test_explanations(ask: Ask) -> None:
-    run = "a b"
-    for query in ("7", "007", "7.0", "+7"):
+    """Of a run that was replaced, too."""
+    for run, query in product(("a b", "runs"), ("7", "007", "7.0", "+7")):
         good = is_relevant(run, query)
         rows = ask("explain", run, "RR", query, "-d", "metrics")
         assert [(row["rank"], row["doc_id"], row["relevance"]) for row in rows] == [
@@ -238,6 +269,36 @@ def test_holes(ask: Ask) -> None:
         (query, doc, runs, best, near(-weight))
         for weight, query, doc, runs, best in sorted(expected)
     ]
+
+
+def test_ties(file: Path) -> None:
+    """Runs with tied scores, and by how much an order of them moves RR."""
+    tied, moves = [], {}
+    for run, lists in RUNS.items():
+        groups = {query: [tie.split(",") for tie in docs.split()] for query, docs in lists.items()}
+        sizes = [[len(tie) for tie in ties] for ties in groups.values()]
+        of_ties = sum(size for some in sizes for size in some if size > 1)
+        num_lists = sum(max(some) > 1 for some in sizes)
+        if num_lists:
+            tied.append((-of_ties / sum(map(sum, sizes)), run, num_lists, len(lists)))
+        spread = []
+        for query in QRELS:
+            found = [
+                next((1 / n for n, d in enumerate(docs, 1) if QRELS[query].get(d, 0) > 0), 0)
+                for order in product(*map(permutations, groups.get(query, ())))
+                for docs in [[d for tie in order for d in tie]]
+            ]
+            spread.append(max(found) - min(found))
+        moves[run] = mean(spread)
+    asked = invoked("collection", "-d", "metrics", "--db", str(file), "-f", "json")
+    (row,) = json.loads(asked.stdout)
+    names = ("run", "tied_lists", "lists", "tied_share")
+    assert [tuple(one[name] for name in names) for one in row["tied"]] == [
+        (run, num_tied, lists, pytest.approx(-share))
+        for share, run, num_tied, lists in sorted(tied)
+    ]
+    most = max(moves, key=lambda run: moves[run])
+    assert f"RR of {most} by up to {moves[most]:.3f}" in asked.stderr
 
 
 def test_listings(ask: Ask) -> None:

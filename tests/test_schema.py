@@ -83,8 +83,6 @@ def made(made_once: Path, wh: Warehouse) -> Path:
     return Path(shutil.copyfile(made_once, wh.path))
 
 
-# --------------------------------------------------------------------------- tables and comments
-
 PEOPLES = set(EXAMPLES)
 
 
@@ -246,9 +244,6 @@ def test_every_table_has_a_checksum_or_is_part_of_what_has_one(made: Path) -> No
     with opened(made) as con:
         rows = con.execute("select table_name from duckdb_tables() where not internal").fetchall()
     assert {name for (name,) in rows} == {*read} | others
-
-
-# --------------------------------------------------------------------------- migrations
 
 
 def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
@@ -414,9 +409,6 @@ def test_a_file_system_without_links(wh: Warehouse, monkeypatch: pytest.MonkeyPa
     assert list(wh.path.parent.iterdir()) == [wh.path]
 
 
-# --------------------------------------------------------------------------- files that are not ours
-
-
 @pytest.mark.usefixtures("made")
 def test_a_file_as_this_process_left_it_is_opened_once(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
@@ -579,9 +571,6 @@ def test_no_file_and_no_folder(tmp_path: Path) -> None:
     (tmp_path / "link.duckdb").symlink_to("no/such.duckdb")
     with pytest.raises(UsageError, match=f"link.duckdb: there is no folder {tmp_path}/no$"):
         schema.ensure(tmp_path / "link.duckdb")
-
-
-# --------------------------------------------------------------------------- storage
 
 
 def storage_version(path: Path) -> int:

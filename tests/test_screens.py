@@ -1,7 +1,6 @@
 """What people see on a terminal: tables that fit it, and what is said about what they lack.
 
-The files in golden_screens were read by eye. To write them anew after a wanted change:
-UPDATE_GOLDEN=1 pytest tests/test_screens.py, and then look at each of them.
+Whole screens are in for_review, for people to read.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from warehouse.report import presentation
 from warehouse.report.screens import Screen, of_terminal
 from warehouse.warehouse import Warehouse
 
-GOLDEN = Path(__file__).parent / "golden_screens"
+FOR_REVIEW = Path(__file__).parent / "for_review" / "screens"
 COMMANDS = {
     "leaderboard": "leaderboard --db {db}",
     "runs": "runs --db {db}",
@@ -65,8 +64,8 @@ def test_a_table_fits_the_terminal(shown, name: str, width: int) -> None:
     assert all(len(line) <= width for line in text.splitlines() if not sentences.search(line))
     kept = KEPT.get(name, 1000)
     text = "".join(line[:kept].rstrip() + "\n" for line in text.splitlines())
-    path = GOLDEN / f"{name}.{width}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
+    path = FOR_REVIEW / f"{name}.{width}.txt"
+    if os.environ.get("WRITE_FOR_REVIEW"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
 

@@ -169,7 +169,11 @@ def test_boards_have_the_numbers_of_the_command(
     page = server.get("/tiny/", *words).page
     cells = [row[1].split("system of")[0] for row in page.cells[1:]]
     assert cells == [row.run for row in board]
-    last = found["metrics"][-1]
+    name, last = found["metrics"][0], found["metrics"][-1]
+    marked = [row for row, cell in zip(board, page.cells[1:], strict=True) if "(best)" in cell[2]]
+    assert {row.run for row in marked} == {
+        row.run for row in board if row[name] == max(other[name] for other in board)
+    }
     wanted_cells = [
         f"{row[last]:.0f}" if last == "NumRelRet" else f"{row[last]:.4f}" for row in board
     ]

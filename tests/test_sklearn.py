@@ -8,16 +8,12 @@ from dataclasses import replace
 
 import pytest
 from shared_cases import CASES, needs_cases, rows
-from test_metric_properties import (
-    values_of_runs,
-)
+from test_metric_properties import values_of_runs
 from twins import close
 
 from warehouse.errors import UsageError
 from warehouse.metrics.notation import parse
 from warehouse.warehouse import Warehouse
-
-# --------------------------------------------------------------------------- identities
 
 
 @pytest.mark.slow
@@ -59,9 +55,6 @@ def test_what_the_mean_over_orders_does_not_go_with_is_refused() -> None:
     for other in ("norm=hits", "aggregate=pooled"):
         with pytest.raises(UsageError, match=f"ties=average does not go with {other}"):
             parse(f"AP(ties=average, {other})")
-
-
-# --------------------------------------------------------------------------- names and the protocol
 
 
 @pytest.mark.parametrize(
@@ -111,8 +104,6 @@ def test_the_protocol() -> None:
     assert found["none"] == [1, 0, 0, 0, 0, 0, None]
     assert set(found) == {"1", "none", "all"}
 
-
-# --------------------------------------------------------------------------- golden values
 
 BIBTEX = CASES / "bibtex"
 NAMES = {

@@ -80,11 +80,8 @@ def check_against_scoring(
         )
 
 
-# --------------------------------------------------------------------------- parts by themselves
-
-
-@pytest.mark.long
-@pytest.mark.sample(3)
+@pytest.mark.slow
+@pytest.mark.sample(3, 3)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "protocol"), [(1, "default"), (3, "trec_eval_9"), (4, "xclib")])
 def test_a_part_of_the_queries_is_what_these_queries_alone_are(
@@ -111,8 +108,8 @@ def test_a_part_of_the_queries_is_what_these_queries_alone_are(
     check_against_scoring(wh, "kind", cut, protocol)
 
 
-@pytest.mark.long
-@pytest.mark.sample(2)
+@pytest.mark.slow
+@pytest.mark.sample(2, 2)
 @pytest.mark.core
 @pytest.mark.parametrize(("seed", "depth"), [(3, None), (4, 6)])
 def test_a_part_of_the_documents_is_what_these_documents_alone_are(
@@ -192,9 +189,6 @@ def test_ranks_of_a_part_worked_by_hand(wh: Warehouse) -> None:
     assert parts(wh, "kind")["not_included", "AP"] is None
 
 
-# --------------------------------------------------------------------------- parts and the whole
-
-
 @pytest.mark.slow
 def test_what_is_counted_of_queries_and_documents(wh: Warehouse) -> None:
     qrels = {"q1": {"a": 1, "b": 2, "c": 0}, "q2": {"a": 1}}
@@ -260,10 +254,7 @@ def test_a_slice_is_made_from_values_that_the_same_call_computes(wh: Warehouse) 
     assert {part for part, _ in parts(wh, "difficulty")} == {"0.5"}
 
 
-# --------------------------------------------------------------------------- versions and staleness
-
-
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.core
 def test_each_protocol_and_version_of_the_qrels_has_its_members(wh: Warehouse) -> None:
     # the run lacks q2: its AP is 0 under the protocol default, and null under the other

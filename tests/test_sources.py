@@ -70,12 +70,6 @@ def test_twins(
     )  # fmt: skip
 
 
-# --------------------------------------------------------------------------- identities
-
-
-# --------------------------------------------------------------------------- the notes
-
-
 def test_the_table_of_the_notes() -> None:
     """Rank, value, precision, recall; where the printed table slips, the number that is meant.
 
@@ -112,9 +106,6 @@ def test_the_names_of_the_notes() -> None:
         },
         rel=1e-12,
     )  # fmt: skip
-
-
-# --------------------------------------------------------------------------- the thesis
 
 
 @pytest.mark.parametrize(
@@ -162,9 +153,6 @@ def test_recall_and_rank_of_the_thesis() -> None:
     asked = Warehouse.score(qrels, run, "recall rank", protocol="roerei").means()
     assert asked == {"MaxRank": (3 + 2) / 2, "AvgRank": ((0 + 2) / 2 + 2) / 2}
     assert [str(one) for one in parse("recall")][:2] == ["R@5", "R@10"]
-
-
-# --------------------------------------------------------------------------- the calculator
 
 
 def ranked(*lists: str) -> Run:
@@ -309,9 +297,6 @@ def test_a_query_without_a_value_is_no_part_of_the_whole(
     assert whole == pytest.approx(wanted, rel=1e-12)
 
 
-# --------------------------------------------------------------------------- label ranking
-
-
 def test_normalised_recall_as_meant_and_as_coded() -> None:
     """The code divides by the number of instances, cut at k, in place of an instance's labels."""
     truth = {"1": {"a": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 1, "e": 1, "f": 1}}
@@ -330,9 +315,6 @@ def test_normalised_recall_as_meant_and_as_coded() -> None:
         rel=1e-12,
     )  # fmt: skip
     assert as_coded == pytest.approx(1 / 2)
-
-
-# --------------------------------------------------------------------------- names and protocols
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import ConflictError, InputError, LockedError, UsageError
-from warehouse.ingest import runs, steps
+from warehouse.ingest import runs
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -32,9 +32,6 @@ def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
     return wh.query(sql, **params).fetchall()
 
 
-# --------------------------------------------------------------------------- loaded, unchanged, …
-
-
 def test_first_load_is_loaded_with_its_counts(wh: Warehouse) -> None:
     qrels = wh.ingest_qrels("tiny", QRELS, label="by hand")
     run = wh.ingest_run("tiny", RUN, name="first")
@@ -49,11 +46,7 @@ def test_first_load_is_loaded_with_its_counts(wh: Warehouse) -> None:
     ]
     assert rows(
         wh, "select query_id, doc_id, relevance, iteration from store.judgment order by all"
-    ) == [
-        ("q1", "d1", 2, "0"),
-        ("q1", "d2", 0, "0"),
-        ("q2", "d3", 1, "0"),
-    ]
+    ) == [("q1", "d1", 2, "0"), ("q1", "d2", 0, "0"), ("q2", "d3", 1, "0")]
     assert rows(wh, "select query_id, num_ret from store.ranking order by all") == [
         ("q1", 2),
         ("q2", 1),
@@ -116,9 +109,6 @@ def test_going_back_to_the_first_content_is_a_third_version(wh: Warehouse) -> No
 def test_one_name_in_two_datasets_is_two_runs(wh: Warehouse) -> None:
     assert wh.ingest_run("one", RUN, name="first").status == "loaded"
     assert wh.ingest_run("two", OTHER, name="first").status == "loaded"
-
-
-# --------------------------------------------------------------------------- what content is
 
 
 def _trec(folder: Path) -> Path:
@@ -231,18 +221,12 @@ def test_the_engine_hashes_as_it_did() -> None:
     assert found == 15191091317367397459
 
 
-# --------------------------------------------------------------------------- scores and ranks
-
-
 def test_lower_is_better_turns_the_order_and_keeps_the_scores(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q": {"near": 1}})
     wh.ingest_run("tiny", {"q": {"near": 0.1, "far": 9.0}}, name="up")
     wh.ingest_run("tiny", {"q": {"near": 0.1, "far": 9.0}}, name="down", lower_is_better=True)
     wh.evaluate(metrics="RR")
-    assert rows(wh, "select run, value from scores order by run") == [
-        ("down", 1.0),
-        ("up", 0.5),
-    ]
+    assert rows(wh, "select run, value from scores order by run") == [("down", 1.0), ("up", 0.5)]
     stored = "select distinct doc_id, score from store.prediction order by score"
     assert rows(wh, stored) == [("near", 0.1), ("far", 9.0)]
 
@@ -266,9 +250,6 @@ def test_equal_scores_are_ordered_by_document_id_descending(wh: Warehouse) -> No
     wh.evaluate(metrics="RR")
     # c, b, a
     assert rows(wh, "select value from scores") == [(pytest.approx(1 / 3, abs=1e-15),)]
-
-
-# --------------------------------------------------------------------------- warnings
 
 
 def test_warns_of_queries_without_judgments_and_of_silent_ones(wh: Warehouse) -> None:
@@ -391,9 +372,6 @@ def test_no_file_is_made_for_a_source_that_is_not_there(wh: Warehouse, tmp_path:
     ]
 
 
-# --------------------------------------------------------------------------- metadata
-
-
 def test_metadata_comes_back(wh: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "bm25.run.gz").write_bytes(gzip.compress(TREC.encode()))
     at = dt.datetime(2026, 9, 1, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
@@ -438,9 +416,6 @@ def test_an_object_needs_a_name(wh: Warehouse) -> None:
         wh.ingest_run("tiny", RUN)
 
 
-# --------------------------------------------------------------------------- all or nothing
-
-
 def test_a_file_that_cannot_be_read_leaves_the_database_as_it_was(
     wh: Warehouse, tmp_path: Path, counts: Counts
 ) -> None:
@@ -482,25 +457,6 @@ def test_a_load_that_fails_half_way_leaves_the_database_as_it_was(
     assert wh.ingest_run("new", OTHER, name="second").status == "loaded"
 
 
-def test_qrels_that_fail_half_way_leave_the_database_as_it_was(
-    wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wh.ingest_qrels("tiny", QRELS)
-    before = counts(wh.path)
-
-    def failing(*_: object, **__: object) -> None:
-        raise RuntimeError("the power went out")
-
-    monkeypatch.setattr(steps, "outcome", failing)
-    with pytest.raises(RuntimeError, match="power"):
-        wh.ingest_qrels("tiny", {"q1": {"d1": 1}}, replace=True)
-    with pytest.raises(RuntimeError, match="power"):
-        wh.ingest_qrels("new", {"q1": {"d1": 1}})
-    assert counts(wh.path) == before
-
-
-# --------------------------------------------------------------------------- locks
-
 LOAD_SOME = """
 import sys
 from warehouse.warehouse import Warehouse
@@ -520,7 +476,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_processes_that_load_at_once_wait_for_each_other(
     wh: Warehouse, tmp_path: Path, program
 ) -> None:
@@ -560,9 +516,6 @@ def test_a_held_lock_is_waited_for_and_then_reported(
     assert wh.ingest_run("tiny", RUN, name="r").status == "loaded"
 
 
-# --------------------------------------------------------------------------- odd names
-
-
 def test_ids_that_are_numbers_come_back_as_they_were_written(wh: Warehouse) -> None:
     """They are stored as numbers where each is the one way to write a whole number of 64 bits."""
     lists = (
@@ -592,9 +545,3 @@ def test_odd_names_of_the_file(tmp_path: Path, file: str) -> None:
     wh.evaluate(metrics="RR")
     assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
     assert [path.name for path in tmp_path.iterdir()] == [file]
-
-
-def test_odd_names_of_the_run_file(wh: Warehouse, tmp_path: Path) -> None:
-    for name in ("a'b.run", "a b.run", "[1]*.run", "ü.run"):
-        (tmp_path / name).write_text(TREC)
-        assert wh.ingest_run("tiny", str(tmp_path / name)).name == name.removesuffix(".run")

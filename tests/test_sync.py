@@ -18,8 +18,6 @@ from warehouse.readers.batches import Group
 from warehouse.sync import loading, sources
 from warehouse.warehouse import Warehouse
 
-# --------------------------------------------------------------------------- new, changed, unchanged
-
 
 def test_the_first_sync_makes_all_and_the_second_nothing(synced: Project) -> None:
     code, out, err = command("sync")
@@ -117,7 +115,7 @@ def test_a_file_that_is_asked_for_again_counts_again(synced: Project) -> None:
     assert synced.runs()[-1] == ("one", 5, "bm25")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_is_known_of_a_file_is_of_one_dataset_and_kind(synced: Project) -> None:
     """Nothing is read again: neither what is declared twice, nor namesakes in other datasets."""
     synced.settings("[[runs]]", '''
@@ -150,9 +148,6 @@ def test_a_file_that_goes_while_a_sync_runs_is_no_error(
         ("loaded", "runs/bm25/one.run"),
         ("computed", None),
     ]
-
-
-# --------------------------------------------------------------------------- half-written
 
 
 @pytest.mark.slow
@@ -263,10 +258,7 @@ def test_a_file_that_is_renamed_into_place_is_taken_at_once(synced: Project) -> 
     assert synced.told() == [("loaded", "runs/bm25/new.run"), ("computed", None)]
 
 
-# --------------------------------------------------------------------------- problems
-
-
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_bad_file_stops_no_other_and_is_tried_again(synced: Project) -> None:
     synced.write("runs/bm25/bad.run", "q1 Q0 a 1 x t\n")
     code, out, err = command("sync")
@@ -346,7 +338,7 @@ def test_patterns_that_nothing_matches_are_told_while_there_is_no_run(synced: Pr
     assert command("sync") == (0, "", "")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_deleted_file_is_said_once(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER)
     synced.sync()
@@ -368,13 +360,14 @@ def test_a_deleted_file_is_said_once(synced: Project) -> None:
     assert synced.warehouse.status("tiny").num_orphaned == 0
     # all gone at once is rather a folder that is not there
     (synced.path / "runs").rename(synced.path / "away")
-    assert synced.told() == []
+    assert synced.told() == [("failed", None)]
+    assert synced.runs("name") == [("one",), ("two",)]
 
 
 MTIME = "select mtime_ns from source_file where path = $path"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_run_of_a_deleted_file_is_forgotten_if_asked(synced: Project) -> None:
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nmissing = "forget"')
     synced.write("runs/bm25/two.run", BETTER)
@@ -418,7 +411,7 @@ def test_a_renamed_file_renames_its_run(synced: Project) -> None:
     assert synced.runs() == [("second", 1, "bm25"), ("copy", 1, "bm25"), ("second", 2, "dense")]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_content_that_changed_alone_is_found_if_asked(synced: Project) -> None:
     synced.sync()
     file = synced.path / "runs/bm25/one.run"
@@ -508,9 +501,6 @@ def test_a_sync_needs_a_project_and_a_database(
     assert (code, out.splitlines()[1][:45]) == (0, "tiny: run one loaded from runs/bm25/one.run (")
 
 
-# --------------------------------------------------------------------------- dry
-
-
 @pytest.mark.slow
 def test_a_dry_run_says_and_does_nothing(synced: Project, counts) -> None:
     expected = ["tiny: qrels.txt would be read", "tiny: runs/bm25/one.run would be read"]
@@ -563,10 +553,7 @@ def test_the_database_of_another_file_is_not_passed_over(
     Warehouse().sync("plain.toml")
 
 
-# --------------------------------------------------------------------------- what was forgotten
-
-
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_was_forgotten_stays_away_however_new_its_file_is(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER)
     synced.sync()

@@ -18,8 +18,6 @@ from syncs import QRELS, RUN, SETTINGS, Project
 from warehouse.sync import sources
 from warehouse.warehouse import Warehouse
 
-# --------------------------------------------------------------------------- what a run is
-
 
 def described(synced: Project) -> dict[str, tuple]:
     rows = synced.warehouse.query("select run, system, tags, run_at from runs").fetchall()
@@ -75,7 +73,7 @@ def test_the_time_of_a_run_is_its_files(synced: Project) -> None:
     assert time.time() - described(synced)["two"][2].timestamp() < 60
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_side_car_says_what_a_run_is(synced: Project) -> None:
     synced.settings(
         'dataset = "tiny"', 'dataset = "tiny"\nsidecar = true\ntags = { a = "1", b = "2" }'
@@ -182,7 +180,7 @@ def git(folder: Path, *words: str, when: str = "2026-09-01T00:00:00Z") -> None:
     )  # fmt: skip
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_commit_says_when(synced: Project) -> None:
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\ntime = "git"')
     git(synced.path, "init")
@@ -211,10 +209,7 @@ def test_a_commit_says_when(synced: Project) -> None:
     assert "is not in this shallow clone: git fetch --unshallow" in done.events[1].text
 
 
-# --------------------------------------------------------------------------- other grounds
-
-
-@pytest.mark.long
+@pytest.mark.slow
 def test_training_and_attributes(synced: Project) -> None:
     synced.settings('qrels = "qrels.txt"', 'qrels = "qrels.txt"\ntraining = "seen.txt"\n'
                   'metrics = ["Unseen@1"]\nslices = ["kind"]\n'
@@ -233,7 +228,7 @@ def test_training_and_attributes(synced: Project) -> None:
     assert synced.told() == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_global_judgments_follow_the_runs(synced: Project) -> None:
     synced.settings('qrels = "qrels.txt"', 'qrels = { file = "links.txt", global = true }')
     synced.write("links.txt", "a\nc\n")
@@ -273,7 +268,7 @@ def test_global_judgments_follow_the_runs(synced: Project) -> None:
     assert synced.told() == [("loaded", "runs/bm25/three.run"), ("computed", None)]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_is_said_of_a_source_counts_as_its_content(synced: Project) -> None:
     synced.sync()
     synced.settings('dataset = "tiny"', 'dataset = "tiny"\nlower_is_better = true')
@@ -284,7 +279,7 @@ def test_what_is_said_of_a_source_counts_as_its_content(synced: Project) -> None
     assert synced.told() == [("computed", None)]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_several_protocols_and_formats(synced: Project) -> None:
     pytest.importorskip("pyarrow")
     synced.settings('metrics = ["RR"]', 'metrics = ["RR"]\nprotocols = ["default", "trec_eval_9"]')

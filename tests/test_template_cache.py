@@ -6,13 +6,11 @@ import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import jinja2
 import pytest
 
 from warehouse.sql_text import templates
-from warehouse.warehouse import Warehouse
 
 TEXT = "select {{ 1 + 1 }} as two"
 
@@ -49,21 +47,6 @@ def test_what_was_compiled_is_found_again(cache: Path, monkeypatch: pytest.Monke
     assert rendered() == "select 2 as two"
     with pytest.raises(AssertionError, match="compiled again"):
         rendered(TEXT + ", 3 as three")
-
-
-def test_what_a_text_asks_for_is_found_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "{% set own = 1 %}select {{ given + own | literal }}, {{ gain_of(of, own) }}"
-    assert templates.variables(text) == {"given", "of"}
-    _forget()
-    parsed: list[str] = []
-    parse = type(templates.environment()).parse
-    monkeypatch.setattr(
-        type(templates.environment()), "parse", lambda *of: parsed.append(of[1]) or parse(*of)
-    )
-    assert templates.variables(text) == {"given", "of"}
-    assert parsed == []
-    assert templates.variables(f"{text}, {{{{ other }}}}") == {"given", "of", "other"}
-    assert len(parsed) == 1
 
 
 @pytest.mark.parametrize("keep", [0, 1, 8, 20, 40, 90])
@@ -126,19 +109,6 @@ def test_what_others_could_have_written_is_not_used(
     monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
     assert not is_kept()
     monkeypatch.undo()
-
-
-def test_a_caller_without_a_home_keeps_nothing(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a number of a user in a container, without an entry in /etc/passwd."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.delenv("HOME")
-    monkeypatch.setattr("pwd.getpwuid", mock.Mock(side_effect=KeyError("uid not found")))
-    assert Warehouse.score({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["RR"]).means() == {"RR": 1.0}
-    assert Warehouse("~/w.duckdb").path == Path("~/w.duckdb")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_to_another_file_is_not_used(cache: Path) -> None:

@@ -38,7 +38,7 @@ from warehouse.sql_text import functions, relations, templates
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
-GOLDEN = Path(__file__).parent / "golden_sql"
+FOR_REVIEW = Path(__file__).parent / "for_review" / "sql"
 WEIGHED = ("AP(aggregate=weighted, weight=relevant)", "RR(aggregate=weighted, weight=count)")
 METRICS = list(
     dict.fromkeys(
@@ -884,18 +884,18 @@ def test_fingerprints_differ_between_metrics_and_parameters() -> None:
 
 @pytest.mark.parametrize("name", KEPT)
 def test_rendered_text_is_as_kept(name: str) -> None:
-    kept = (GOLDEN / f"{name}.sql").read_text(encoding="utf-8")
+    kept = (FOR_REVIEW / f"{name}.sql").read_text(encoding="utf-8")
     assert Warehouse.sql([name]) == kept, (
         "if wanted, renew: PYTHONPATH=. python tests/test_templates.py"
     )
 
 
 def test_only_what_is_compared_is_kept() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.sql")} == set(KEPT)
+    assert {path.stem for path in FOR_REVIEW.glob("*.sql")} == set(KEPT)
 
 
 if __name__ == "__main__":
-    GOLDEN.mkdir(exist_ok=True)
+    FOR_REVIEW.mkdir(exist_ok=True)
     for each in KEPT:
-        (GOLDEN / f"{each}.sql").write_text(Warehouse.sql([each]), encoding="utf-8")
-        print(f"wrote {GOLDEN / each}.sql")
+        (FOR_REVIEW / f"{each}.sql").write_text(Warehouse.sql([each]), encoding="utf-8")
+        print(f"wrote {FOR_REVIEW / each}.sql")

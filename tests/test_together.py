@@ -13,7 +13,6 @@ import pytest
 
 from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.ingest import load_staged, many_runs
 from warehouse.readers import batches
 
 pytestmark = pytest.mark.core
@@ -100,8 +99,8 @@ def test_no_more_files_are_open_than_the_system_lets_a_process_have(
     assert found.stderr.endswith("80 of 80 files loaded or unchanged\n")
 
 
-@pytest.mark.long
-@pytest.mark.sample(2)
+@pytest.mark.slow
+@pytest.mark.sample(2, 2)
 @pytest.mark.parametrize("protocol", ["default", "rectools"])
 def test_scores_are_those_of_each_run(
     write: Write, monkeypatch: pytest.MonkeyPatch, protocol: str
@@ -222,8 +221,6 @@ def test_columns_are_not_named_for_trec_files(write: Write, tmp_path: Path) -> N
     assert [str(one).partition(" for csv")[0] for one in done] == ["columns can be named"] * 2
 
 
-# --------------------------------------------------------------------------- storing
-
 TABLES = (
     "select * exclude (run_at, ingested_at, checksum) from store.run order by run_id",
     "select run_id, query_id, doc_id, score, row_number() over () from store.prediction_by_number",
@@ -307,33 +304,6 @@ def test_a_run_without_a_name_makes_no_dataset(write: Write, tmp_path: Path) -> 
     assert wh.datasets().fetchall() == []
 
 
-def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wh = Warehouse(tmp_path / "w.duckdb")
-    paths = [write(f"run{n}.run", listed(n)) for n in range(4)]
-    monkeypatch.setattr(batches, "_FILES", 2)
-    calls = iter([None, RuntimeError("the disk is full")])
-
-    def load(*arguments: Any) -> Any:
-        done = load_staged(*arguments)
-        if error := next(calls):
-            raise error
-        return done
-
-    monkeypatch.setattr(many_runs, "load_staged", load)
-    done: list[tuple[object, object]] = []
-    with pytest.raises(RuntimeError, match="the disk is full"):
-        wh.ingest_runs("d", paths, on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
-    assert done == [(paths[0], "run0"), (paths[1], "run1")]
-    assert wh.query("select name from store.run order by run_id").fetchall() == [
-        ("run0",),
-        ("run1",),
-    ]
-    runs = "select distinct run_id from store.prediction union select distinct run_id from store.ranking"
-    assert sorted(wh.query(runs).fetchall()) == [(1,), (2,)]
-
-
 @pytest.mark.slow
 def test_one_source_is_the_only_one(write: Write, tmp_path: Path) -> None:
     pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
@@ -357,7 +327,7 @@ def test_the_names_may_come_from_the_tags(write: Write, tmp_path: Path) -> None:
     assert [one.name for one in done] == ["one", "two"]  # type: ignore[union-attr]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 def test_one_name_twice_is_refused(write: Write, tmp_path: Path, replace: bool) -> None:
     """Which of them were the run, their order would say; the same file again is the same."""

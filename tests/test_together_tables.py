@@ -69,8 +69,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-@pytest.mark.long
-@pytest.mark.sample(3)
+@pytest.mark.slow
+@pytest.mark.sample(3, 3)
 @pytest.mark.core
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv"])
 def test_what_each_is_by_itself(

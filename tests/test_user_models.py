@@ -114,15 +114,6 @@ def test_ntcireval(metric: str, values: tuple[float, ...]) -> None:
         assert math.isclose(ours[query], value, rel_tol=1e-14), query
 
 
-# --------------------------------------------------------------------------- the twins
-
-
-# --------------------------------------------------------------------------- undefined is left out
-
-
-# --------------------------------------------------------------------------- how the SQL is written
-
-
 def test_templates() -> None:
     """What `test_templates` asks of every metric, asked of these with all their parameters."""
     for metric in notation.parse(*METRICS):

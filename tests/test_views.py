@@ -24,9 +24,6 @@ def rows(wh: Warehouse, sql: str, **params: object) -> list[tuple]:
     return wh.query(sql, **params).fetchall()
 
 
-# --------------------------------------------------------------------------- rankings
-
-
 def test_rankings_of_versions(wh: Warehouse) -> None:
     wh.ingest_qrels("tiny", {"q": {"a": 1}})
     wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="r")
@@ -100,13 +97,7 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
         of_predictions = name == "WINDOW" and '.prediction_by_text"' in json.dumps(node)
         return [path, *inner] if of_predictions else inner
 
-    conditions = (
-        "run = 'r1'",
-        "query_id = 'q1'",
-        "dataset = 'tiny'",
-        "run_id = 2",
-        "system = 's'",
-    )
+    conditions = ("run = 'r1'", "query_id = 'q1'", "dataset = 'tiny'", "run_id = 2", "system = 's'")
     with wh.file.read() as con:
         for condition in conditions:
             sql = f"explain (format json) select * from predictions where {condition}"
@@ -114,9 +105,6 @@ def test_a_filter_reaches_the_predictions(wh: Warehouse) -> None:
             paths = above_the_windows(plan[0], ())
             assert paths, condition
             assert not [path for path in paths if "FILTER" in path], (condition, paths)
-
-
-# --------------------------------------------------------------------------- history
 
 
 @pytest.mark.slow
@@ -156,9 +144,6 @@ def test_history_does_not_mix_qrels_versions(wh: Warehouse) -> None:
         "select qrels_version, step, value, best_so_far, is_record from history_versions order by 1"
     )
     assert rows(wh, sql) == [(1, 1, 1.0, 1.0, True), (2, 1, 0.5, 0.5, True)]
-
-
-# --------------------------------------------------------------------------- superseded values
 
 
 @pytest.mark.slow
@@ -204,9 +189,6 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -
         for view, sql in queries.items():
             newer = [(*row[:-1], row[-1] + 1) for row in before[view]]
             assert con.execute(sql).fetchall() == newer, view
-
-
-# --------------------------------------------------------------------------- what is current
 
 
 def test_examples_give_the_number_of_the_board_after_new_judgments(
@@ -352,9 +334,6 @@ def test_the_past_in_sql_is_that_of_the_command(wh: Warehouse) -> None:
             (f"{now:%Y-%m-%d}", 4),
         ):
             assert con.execute(sql, {"t": written}).fetchall() == [(number,)]
-
-
-# --------------------------------------------------------------------------- other databases
 
 
 def test_each_attached_warehouse_answers_for_itself(wh: Warehouse, tmp_path: Path) -> None:

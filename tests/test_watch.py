@@ -196,7 +196,7 @@ def test_a_problem_that_stays_is_told_once(synced: Project) -> None:
         assert err.getvalue().count("warehouse: ") == number
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("watchfiles") is None, reason="watchfiles is not installed"
 )

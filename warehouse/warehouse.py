@@ -1092,8 +1092,9 @@ class Warehouse:
 
         It recomputes all evaluations, or a `sample` of that many, each with its queries. Nothing is
         stored, but with `renew` the current values are first derived anew if they are wrong. Whatever
-        the dataset (default: all), the whole database is searched for rows that cannot be right. Returns the numbers that differ: `dataset, run, metric, protocol, part,
-        query_id, position, what, stored, computed, evaluation_id`. Attributes: `is_good,
+        the dataset (default: all), the whole database is searched for rows that cannot be right. Returns
+        the numbers that differ: `dataset, run, metric, protocol, part, query_id, position, what, stored,
+        computed, evaluation_id`. Attributes: `is_good,
         num_verified, num_stored, skipped` and the table `problems`.
 
         >>> import tempfile

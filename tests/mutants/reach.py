@@ -43,7 +43,7 @@ def touch(n):
 
 builtins._touch = touch  # a function may be run with globals of another module
 """
-IMPORT = "import warehouse.touched as _touched\n"
+IMPORT = "import warehouse.config.touched as _touched\n"
 HEADER = re.compile(r"\A\s*/\*.*?\*/", re.DOTALL)
 _MACRO = re.compile(r"\{%-? macro .*?(-?)%\}", re.DOTALL)
 _FUTURE = "from __future__ import annotations\n"
@@ -66,17 +66,19 @@ def instrument(copy: Path) -> list[str]:
     names: list[str] = []
     for path in sorted((copy / "warehouse").rglob("*.py")):
         text = path.read_text()
+        lines = text.splitlines(keepends=True)
         before: dict[int, str] = {}
         for name, node in functions(ast.parse(text)):
             body = node.body[ast.get_docstring(node) is not None :]
-            if body and body[0].lineno > node.lineno:
-                parts = [body[0], *getattr(body[0], "decorator_list", ())]
-                indent = " " * body[0].col_offset
-                before[min(part.lineno for part in parts)] = f"{indent}_touch({len(names)})\n"
+            if not body:
+                continue
+            first = min(x.lineno for x in (body[0], *getattr(body[0], "decorator_list", ())))
+            indent = " " * body[0].col_offset
+            if not lines[first - 1][: len(indent)].strip():  # not `def f(): ...`
+                before[first] = f"{indent}_touch({len(names)})\n"
                 names.append(f"{path.relative_to(copy)}::{name}")
         if before:
-            lines = enumerate(text.splitlines(keepends=True), 1)
-            text = "".join(before.get(number, "") + line for number, line in lines)
+            text = "".join(before.get(number, "") + line for number, line in enumerate(lines, 1))
             path.write_text(text.replace(_FUTURE, _FUTURE + IMPORT, 1))
     for path in sorted((copy / "sql").rglob("*.sql.j2")):
         text, note = path.read_text(), f"{{% set touched = _touch({len(names)}) "
@@ -87,7 +89,7 @@ def instrument(copy: Path) -> list[str]:
         elif text[end:].strip():  # a metric that extends another has no text of its own
             text = f"{text[:end]}{note}%}}\n{text[end:].lstrip()}"
         path.write_text(text)
-    (copy / "warehouse" / "touched.py").write_text(TOUCHED)
+    (copy / "warehouse/config/touched.py").write_text(TOUCHED)
     templates, line = copy / "warehouse/sql_text/templates.py", '    env.filters["ident"] = ident\n'
     known = f"    env.globals['_touch'] = _touch\n{line}"
     templates.write_text(templates.read_text().replace(line, known))
@@ -98,7 +100,7 @@ class Recorder:
     """A plugin of pytest: the functions and templates that each test reaches, with its fixtures."""
 
     def __init__(self) -> None:
-        from warehouse import touched  # exists in an instrumented copy only
+        from warehouse.config import touched  # exists in an instrumented copy only
 
         touched.owner = os.getpid()
         self.seen: set[int] = touched.seen

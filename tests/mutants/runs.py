@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -29,14 +30,18 @@ from tests.mutants.reach import (
     workspace,
 )
 
-MARKS = ("not slow and not long", "slow and not long")
 # Scripts of pages run in a browser.
 BROWSER = "tests/test_browser.py"
-# These compare rendered SQL with SQL that was rendered before, which any change of a text changes.
-OURS = re.compile(r"golden_sql|test_mutants")
+# These compare with what this program wrote before, which any change of a text changes.
+OURS = re.compile(
+    "is_as_kept|fits_the_terminal|board_in_each_format|every_kind_of_value|layout_of_trec_eval|"
+    "test_mutants"
+)
 BROKEN = re.compile(
     r"(?:Parser|Binder|Catalog|TemplateSyntax|Undefined|Syntax)\s?Error|NameError|UnboundLocalError"
 )
+# Seconds of a test whose look-alikes are run as well.
+QUICK = 0.2
 _TIMES = count(1)
 Tests = Callable[[Mutant], Sequence[str]]
 
@@ -50,12 +55,29 @@ class Outcome:
     test: str = ""
 
 
+@cache
+def text_of(file: str) -> str:
+    """Return the text of a file of tests, or nothing if it is gone."""
+    path = ROOT / file
+    return path.read_text() if path.exists() else ""
+
+
+def is_there(test: str) -> bool:
+    """Whether a test of the map is still in its file."""
+    file, *_, name = family(test).split("::")
+    return f"def {name}(" in text_of(file)
+
+
 class Choice:
     """The tests of a mutant: the narrowest and quickest first, as many as there is time for."""
 
     def __init__(self, reach: Reach, seconds: float) -> None:
         self.seconds = seconds
-        self.tests = {test: one for test, one in reach.tests.items() if not OURS.search(test)}
+        self.tests = {
+            test: one
+            for test, one in reach.tests.items()
+            if not OURS.search(test) and is_there(test)
+        }
         self.of: dict[str, set[str]] = defaultdict(set)
         for test, (_, numbers) in self.tests.items():
             for name in (reach.names[number] for number in numbers):
@@ -77,7 +99,8 @@ class Choice:
                 left -= self.tests[test][0]
                 if left >= 0:
                     chosen.append(test)
-        return chosen
+        # of a quick test, every parameter
+        return list(dict.fromkeys(family(t) if self.tests[t][0] < QUICK else t for t in chosen))
 
     def reaching(self, mutant: Mutant) -> tuple[set[str], set[str]]:
         """Return the tests that reach the very function or template, and those of its file."""
@@ -121,6 +144,8 @@ def plant(
             copies.put(copy)
         words = (mutant.area, mutant.kind, mutant.file, f"{time.monotonic() - start:.0f} s")
         print(f"{outcome.verdict:9}", *words, outcome.test, flush=True)
+        if outcome.verdict == "survived":
+            print(f"\n{mutant.diff()}\n", flush=True)
         return outcome
 
     with workspace() as folder, ThreadPoolExecutor(workers) as pool:
@@ -136,26 +161,22 @@ def plant(
 
 
 def attempt(copy: Path, mutant: Mutant, tests: Sequence[str], seconds: float) -> Outcome:
-    """Run tests in a copy with a mutant, first the quick ones."""
+    """Run tests in a copy with a mutant."""
     path = copy / mutant.file
     old, stat = path.read_text(), path.stat()
     path.write_text(mutant.apply(old))
     # by its time in seconds, Python knows a module of the same size from one that it compiled before
     os.utime(path, (stat.st_atime, stat.st_mtime + next(_TIMES)))
     try:
-        outcome = Outcome(mutant, "survived")
-        for marks in MARKS:
-            if outcome.verdict == "survived":
-                outcome = run(copy, mutant, list(tests), marks, seconds)
-        return outcome
+        return run(copy, mutant, list(tests), seconds)
     finally:
         path.write_text(old)
         os.utime(path, (stat.st_atime, stat.st_mtime))
 
 
-def run(copy: Path, mutant: Mutant, tests: list[str], marks: str, seconds: float) -> Outcome:
-    """Run the tests with these marks until one fails; those that are gone are left out."""
-    options = ["-x", "-q", "-n", "0", "-o", "addopts=", "--tb=short", "-m", marks]
+def run(copy: Path, mutant: Mutant, tests: list[str], seconds: float) -> Outcome:
+    """Run the tests until one fails; those that are gone are left out."""
+    options = ["-x", "-q", "-n", "0", "-o", "addopts=", "--tb=short", "-m", "not long"]
     while tests:
         process = subprocess.Popen(
             [*PYTEST, *options, *tests], cwd=copy, env=environment(copy), text=True,
@@ -182,8 +203,8 @@ def run(copy: Path, mutant: Mutant, tests: list[str], marks: str, seconds: float
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
-    """Return the survivors as diffs, and a table by area."""
-    lines = [f"\n{one.mutant.diff()}" for one in outcomes if one.verdict == "survived"]
+    """Return a table by area."""
+    lines: list[str] = []
     counts = Counter((one.mutant.area, one.verdict) for one in outcomes)
     for verdict in ("found", "survived"):
         counts["all", verdict] = sum(one.verdict == verdict for one in outcomes)

@@ -82,8 +82,6 @@ class Bench:
         found: dict[str, Any] = json.loads(self.server.stdout.readline())
         return found
 
-    # ------------------------------------------------------------------ what is there
-
     def contents(self, folder: Path, *, checked: bool = True) -> Contents:
         """Return what the files of a folder hold, without times; None for those not there.
 
@@ -161,8 +159,6 @@ class Bench:
             hashes.append(f"select {literal(table)}, count(*), sum({each}) from {table}")
         rows = self.con.execute(" union all ".join(hashes)).fetchall() if hashes else []
         return {table: (by_table[table], number, total) for table, number, total in rows}
-
-    # ------------------------------------------------------------------ what must hold
 
     def check(self, name: str, done: dict[str, Any], after: Contents, outcome: Outcome) -> None:
         """Check what an operation left that failed or was killed, and do it again."""
