@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from shared_cases import CASES, EDGES, Case, Golden, aggregate, opened
+import pytest
+from shared_cases import CASES, EDGES, Case, Golden, aggregate, cases, opened
 
 from warehouse.errors import UsageError
 from warehouse.metrics import notation, protocols
@@ -223,5 +225,48 @@ def parsed(version: str, name: str) -> Golden:
 # last line. We refuse the file (`test_a_document_twice_is_refused`), so there is nothing to
 # compare.
 TWICE = f"{EDGES}/dup_docs_in_run"
+
+
+QUICK = f"{EDGES}/ties_blocks"
 # Of these CI looks at one run.
 LARGER = ("bibtex", "mptp2078", "robust03")
+
+
+def looked_at_with(data: Case, run: str) -> dict[str, Path]:
+    """Return the runs that are scored at once where one of them is asked for."""
+    return {run: data.runs[run]} if data.name in LARGER else data.runs
+
+
+def peer_keys(tool: str) -> list[object]:
+    """Return a parameter set for every run that a peer scored: CI takes one of every third case."""
+    made = []
+    for number, data in enumerate(cases()):
+        if data.name == TWICE:
+            continue
+        found = {
+            (row["run"], row["opts"]): None
+            for row in aggregate(data)
+            if row["tool"] == tool and row["qrels"] == data.qrels_name
+        }
+        for place, (run, opts) in enumerate(found):
+            is_slow = not place and (number + (tool == "ranx")) % 3 == 0
+            marks = [pytest.mark.slow if is_slow else pytest.mark.long]
+            marks = [] if data.name == QUICK else marks
+            label = "-".join([data.name, run, opts])
+            made.append(pytest.param(data, run, opts, id=label, marks=marks))
+    return made
+
+
+@lru_cache(maxsize=4)
+def tied_queries(run: Path) -> frozenset[str]:
+    """Return the queries of a run with two documents of equal score in 32 bits."""
+    with opened(run) as lines:
+        rows = [line.split()[:5] for line in lines]
+    singles = array("f", [float(row[4]) for row in rows])
+    seen: set[tuple[str, float]] = set()
+    tied = set()
+    for row, score in zip(rows, singles, strict=True):
+        if (row[0], score) in seen:
+            tied.add(row[0])
+        seen.add((row[0], score))
+    return frozenset(tied)

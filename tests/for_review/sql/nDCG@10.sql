@@ -79,7 +79,7 @@ scope_prediction as (
         false as lower_is_better
     from "run"
 ),
-oriented as (
+oriented as not materialized (
     with
     turned as (
         select
@@ -98,7 +98,7 @@ oriented as (
         goodness as score
     from turned
 ),
-predicted as (
+predicted as not materialized (
     with
     judged_query as (
         select distinct query_id from scope_judgment
@@ -112,7 +112,7 @@ predicted as (
     from oriented as oriented
     semi join judged_query using (query_id)
 ),
-ranked as (
+ranked as not materialized (
     select
         run_id,
         query_id,
@@ -123,9 +123,7 @@ ranked as (
     from predicted as predicted
     window best_first as (partition by run_id, query_id order by score desc, doc_id desc)
 ),
-scope_hit as (
-    select *, rank as whole_rank
-    from (
+matched as (
     select
         ranked.run_id,
         ranked.query_id,
@@ -141,9 +139,12 @@ scope_hit as (
         rows between unbounded preceding and current row
     )
     order by ranked.run_id, ranked.query_id, ranked.rank
-    ) as matched
 ),
-retrieved as (
+scope_hit as (
+    select *, rank as whole_rank
+    from matched
+),
+retrieved as not materialized (
     select
         run_id,
         query_id,
@@ -246,32 +247,26 @@ hits_rel_1 as (
         rows between unbounded preceding and current row
     )
 ),
-"nDCG@10 by query" as (
-    with
-    best as (
-        select query_id, dcg(relevance, ideal_rank, 10) as ideal_dcg
-        from ideal_gains
-        group by query_id
-    ),
-    actual as (
-        select
-            run_id,
-            query_id,
-            dcg(relevance, relevance > 0, rank, 10) as dcg
-        from hits_rel_1
-        group by run_id, query_id
-    )
+facts_of_ideal_gains as (
+    select
+        query_id,
+        dcg(relevance, ideal_rank, 10) as "ideal_dcg"
+    from ideal_gains
+    group by query_id
+),
+values_of_hits_rel_1 as (
     select
         run_id,
         query_id,
-        ratio(dcg, ideal_dcg) as value
-    from actual
-    left join best using (query_id)
+        ratio(dcg(relevance, relevance > 0, rank, 10), ideal_dcg) as "nDCG@10"
+    from hits_rel_1
+    left join facts_of_ideal_gains using (query_id)
+    group by run_id, query_id, ideal_dcg
 )
 select 'nDCG@10' as metric, run, mean_of(value, query_id) as value
 from (
-    select run_id, query_id, coalesce(value::double, 0.0e0) as value
-    from "nDCG@10 by query"
+    select run_id, query_id, coalesce("nDCG@10"::double, 0.0e0) as value
+    from values_of_hits_rel_1
 )
 join scope_run using (run_id)
 group by run
