@@ -11,7 +11,7 @@ weigh stays in the temporary table `query_weight (metric_number, query_id, weigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import duckdb
@@ -44,14 +44,15 @@ def compute(
     *,
     part: str | None = None,
     ready: frozenset[int] = frozenset(),
+    kept: Collection[str] = (),
     num_rankings: int | None = None,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
     If only a `part` of a slice is in scope, the values are those of the part. For the metrics in
-    `ready`, the values of the queries are there already. Where every metric is pending, `num_rankings`
-    may say for how many rankings at most.
+    `ready`, the values of the queries are there already, and so are the relations that are `kept`.
+    Where every metric is pending, `num_rankings` may say for how many rankings at most.
     """
     numbers = set(range(len(work.queries)))
     if num_rankings is None:
@@ -74,7 +75,7 @@ def compute(
             made.append(f"{_ROWS}_{position}")
             rows_of |= dict.fromkeys(alike, _rows(con, work, alike[0], made[-1]))
         for batch in _batches(con, missing, num_rankings):
-            _keep(con, work, batch, part, rows_of)
+            _store(con, work, batch, part, rows_of, kept)
             for _, metric in batch:
                 if on_metric is not None:
                     on_metric(str(metric))
@@ -82,6 +83,14 @@ def compute(
     finally:
         for table in made:
             _drop_quietly(con, table)
+
+
+def keep(con: duckdb.DuckDBPyConnection, work: Plan) -> list[str]:
+    """Make tables of the relations that do not depend on the runs in scope, for `compute` to keep."""
+    tables = [one for one in work.tables if one not in work.inline | work.of_runs]
+    for table in tables:
+        con.execute(f"create or replace temp table {ident(table)} as\n{table_query(work, table)}")
+    return tables
 
 
 _Pending = Sequence[tuple[int, Metric]]
@@ -156,15 +165,16 @@ def _batches(
     yield from ([one] for one in missing if one[1].definition.kind == "curve")
 
 
-def _keep(
+def _store(
     con: duckdb.DuckDBPyConnection,
     work: Plan,
     batch: _Pending,
     part: str | None,
     made: Mapping[Metric, str],
+    kept: Collection[str],
 ) -> None:
     """Store the values of the queries, for pooled metrics also those over all; or a curve's points."""
-    found = chain(work, [metric for _, metric in batch], made)
+    found = chain(work, [metric for _, metric in batch], made).without(kept)
     if batch[0][1].definition.kind == "curve":
         ((number, curve),) = batch
         con.execute(render("statements/curve_points", curve=found.rows(curve), number=number))

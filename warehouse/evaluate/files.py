@@ -129,16 +129,16 @@ def sides(
 class Kept:
     """What is kept from run to run, where one is scored after another.
 
-    `is_judged` says that what is judged is in scope. `numbering` says how the runs in scope are numbered
-    and read, if they are.
+    `tables` are the relations that depend on what is judged alone; None says that what is judged is not
+    in scope yet. `numbering` says how the runs in scope are numbered and read, if they are.
     """
 
-    is_judged: bool = False
+    tables: list[str] | None = None
     numbering: tuple[object, ...] | None = None
 
     def forget(self) -> None:
         """Keep nothing, as after an error: what is in scope may be only a part."""
-        self.is_judged, self.numbering = False, None
+        self.tables = self.numbering = None
 
 
 def score(
@@ -254,7 +254,7 @@ def score_runs(
             turned = how.lower_is_better or batch.runs[0].ranked_by == "rank"
             if turned and batch.runs[0].ranked_by == "score":
                 walk_staged(con, ranks=False, lowest_first=True)
-            is_kept = kept is not None and kept.is_judged
+            is_kept = kept is not None and kept.tables is not None
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
                 first=batch.first, rows=sum(run.rows for run in batch.runs),
@@ -262,9 +262,12 @@ def score_runs(
             )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
-            if kept is not None:
-                kept.is_judged = True
-            engine.compute(con, work, num_rankings=sum(count.num_judged for count in counts))
+            if kept is not None and not is_kept:
+                kept.tables = engine.keep(con, work)
+            engine.compute(
+                con, work, kept=(kept and kept.tables) or (),
+                num_rankings=sum(count.num_judged for count in counts),
+            )  # fmt: skip
             forms = {} if truth.is_ascii else other_forms(con)
             scored = tuple(
                 ScoredRun(

@@ -164,14 +164,15 @@ class Plan:
     """The relations that some metrics read, in the order in which each can be made, and their values.
 
     `queries` has the values of each metric: an expression, or a query with the columns run_id, query_id
-    and value. `inline` names relations that are computed where they are read. `sliced` plans read the
-    parts of a slice of the documents, one at a time.
+    and value. `inline` names relations that are computed where they are read, `of_runs` those that
+    depend on the runs. `sliced` plans read the parts of a slice of the documents, one at a time.
     """
 
     protocol: Protocol
     sliced: bool = False
     tables: dict[str, str] = field(default_factory=dict)
     inline: set[str] = field(default_factory=set)
+    of_runs: set[str] = field(default_factory=set)
     queries: dict[Metric, str | Expression] = field(default_factory=dict)
     read: dict[str, _Read] = field(default_factory=dict)
 
@@ -244,6 +245,8 @@ class Plan:
             self.read[table] = read
             if relation.inline:
                 self.inline.add(table)
+            if "run_id" in relation.grain or not self.of_runs.isdisjoint(read.tables):
+                self.of_runs.add(table)
         return table
 
     def _render(
