@@ -329,6 +329,27 @@ class _Bare(Plan):
         return relation.name
 
 
+def test_names_that_differ_in_case_alone_stay_apart() -> None:
+    """DuckDB would take one table or column for the other, and give the values of the wrong judge."""
+    names = [f"{name}(judge={judge})" for name in ("NuggetScore", "CitationF") for judge in "Aa"]
+    work = plan(notation.parse(*names), protocols.get("default"))
+    found = chain(work, work.queries)
+    for steps in (work.tables, found.steps):
+        assert len({name.lower() for name in steps}) == len(steps)
+    assert len({(s.lower(), c.lower()) for s, c in found.values.values()}) == 4
+
+
+@pytest.mark.parametrize("name", ["a b", "1) as x, (select 1", "Best", ""])
+def test_names_in_an_expression_are_plain_words(name: str) -> None:
+    source = text("metrics", "Cover")
+    for given in (f"value(hits, {name!r})", f"value(hits) %}}{{% call fact(hits, {name!r})"):
+        ends = "{% endcall %}" * given.count("hits")
+        found = define(f"{source[: source.index('*/') + 2]}{{% call {given} %}}1{ends}")
+        values = tuple((p.name, p.default) for p in found.parameters)
+        with pytest.raises(WarehouseError, match="no name of a column"):
+            Plan(protocols.get("default")).add(notation.Metric(found, "Mine", values))
+
+
 # --------------------------------------------------------------------------- rows and columns
 
 

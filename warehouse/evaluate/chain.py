@@ -66,7 +66,9 @@ def chain(work: Plan, metrics: Iterable[Metric], made: Mapping[Metric, str] | No
             group = groups.setdefault(values.over, _Group(values, facts))
             found.values[metric] = group.step, group.add(str(metric), values)
         else:
-            step = queries.setdefault(values, ident(f"{metric} by query"))
+            if values not in queries:
+                queries[values] = _apart(f"{metric} by query", queries.values())
+            step = ident(queries[values])
             steps[step] = values
             found.values[metric] = step, "value"
     steps |= _fact_steps(facts) | {group.step: group.sql() for group in groups.values()}
@@ -168,7 +170,9 @@ class _Group:
             sql = sql.replace(marked(number), self._facts[fact])
             self._by[self._facts[fact]] = None
             self._joins[_facts_of(fact.over)] = fact.keys
-        return self._columns.setdefault(sql, name)
+        if sql not in self._columns:
+            self._columns[sql] = _apart(name, self._columns.values())
+        return self._columns[sql]
 
     def sql(self) -> str:
         """Return the query of the values."""
@@ -198,12 +202,20 @@ def _set_apart(work: Plan, metric: Metric, found: Chain) -> None:
     """Add a step in which queries without a relevant document have the value that a parameter sets."""
     step, column = found.values[metric]
     value = metric.params[NO_RELEVANT]
-    name = ident(f"{metric} of queries")
+    name = ident(_apart(f"{metric} of queries", found.steps))
     found.steps[name] = render(
         "statements/no_relevant", step=step, column=column, relevant=work.relevant(metric),
         undefined=work.protocol.usual_undefined_of(metric), value=None if value == SKIP else value,
     )  # fmt: skip
     found.values[metric] = name, "value"
+
+
+def _apart(name: str, taken: Iterable[str]) -> str:
+    """Return a name that DuckDB, which does not tell A from a, tells from those that are taken."""
+    small = {one.strip('"').lower() for one in taken}
+    while name.lower() in small:
+        name += "'"
+    return name
 
 
 def _step(name: str, sql: str, *, is_inline: bool) -> str:

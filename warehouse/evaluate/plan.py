@@ -127,6 +127,7 @@ class _Writer:
         keys, is_grouped = _keys(over)
         if "run_id" not in keys:
             raise TypeError(f"value: the relation {over} has no rows of runs")
+        by = tuple(map(_column, by))
         self.sums = {} if pooled else None
         sql = dedent(caller()).strip()
         if self.sums is not None:
@@ -140,13 +141,13 @@ class _Writer:
         sql = dedent(caller()).strip()
         if self.sums is None:
             return sql
-        self.sums[name] = sql
+        self.sums[_column(name)] = sql
         return f"total({name}, query_id)"
 
     def fact(self, over: _Reference, name: str, caller: Callable[[], str]) -> str:
         """Take an expression over a query's rows in another relation; return what stands for it."""
         keys, is_grouped = _keys(over)
-        one = Fact(name, str(over), keys, is_grouped, dedent(caller()).strip())
+        one = Fact(_column(name), str(over), keys, is_grouped, dedent(caller()).strip())
         if one not in self.facts:
             self.facts.append(one)
         return marked(self.facts.index(one))
@@ -326,9 +327,17 @@ def _assumed(relation: Relation, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _word(value: object) -> str:
-    """Return a parameter's value as part of a table's name."""
-    text = str(value)
-    return text if re.fullmatch(r"\w+", text) else hashlib.sha256(text.encode()).hexdigest()[:8]
+    """Return a parameter's value as part of a table's name, in which DuckDB does not tell A from a."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    is_word = re.fullmatch(r"[a-z0-9_]+", text)
+    return text if is_word else hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _column(name: str) -> str:
+    """Return the name of a column. Raises ValueError if it is no plain word."""
+    if not re.fullmatch(r"[a-z]\w*", name):
+        raise ValueError(f"{name!r} is no name of a column: write a word in small letters")
+    return name
 
 
 def plan(metrics: Iterable[Metric], protocol: Protocol, *, sliced: bool = False) -> Plan:
