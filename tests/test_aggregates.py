@@ -343,6 +343,7 @@ def test_a_board_names_each_way_that_values_of_a_metric_were_put_together(wh: Wa
         wh.evaluate(metrics="RR", runs=name)
     with duckdb.connect(str(wh.path)) as con:
         con.execute("update store.score set aggregate = 'sum' where evaluation_id = 1")
+    wh.verify(renew=True)
     assert wh.leaderboard("tiny", metrics="RR").over_queries == "mean over queries; RR: sum"
 
 

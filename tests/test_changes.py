@@ -32,7 +32,7 @@ PLANTED = {
 }
 CHECKS = " union all ".join(
     f"({render(f'checks/stored_{what}')})"
-    for what in ("checksums", "contents", "orphans", "predictions", "totals")
+    for what in ("checksums", "contents", "current", "orphans", "predictions", "totals")
 )
 # In the quick run, each column by whose number this divides.
 STRIDE = 16

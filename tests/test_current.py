@@ -139,3 +139,15 @@ def test_verify_finds_what_others_changed(wh: Warehouse) -> None:
     assert wh.verify(renew=True).is_good
     assert wh.verify().is_good
     assert _values(wh) == {("one", "RR"): 1.0, ("one", "AP"): 1.0}
+
+
+def test_values_by_other_judgments_are_not_taken_for_stored(wh: Warehouse) -> None:
+    """The values against the current qrels are stored; those against a judge's are computed."""
+    wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 0}})
+    for name, documents in {"one": "ab", "two": "ba"}.items():
+        wh.ingest_run("tiny", {"q": dict(zip(documents, (2.0, 1.0), strict=True))}, name=name)
+    wh.evaluate("tiny", metrics="RR")
+    wh.ingest_judgments("tiny", {"q": {"b": 1}}, judge="gpt")
+    found = wh.judges_swap("tiny", ["qrels", "gpt"], metrics="RR", top=2)
+    column = found.columns.index("tau_b")
+    assert [row[column] for row in found.fetchall()] == [-1.0]  # the judges prefer opposite runs

@@ -311,6 +311,7 @@ def test_sql_that_names_a_view_of_the_file_in_full(named: str) -> None:
 
 # As the revision before gates had error rates left its tables.
 BEFORE_R0007 = (
+    "drop table store.current_score; drop view store.derived_score; "
     "drop table store.gate_baseline; drop table store.gate_place; drop table store.gate_alert; "
     "alter table store.gate_result drop column low; alter table store.gate_result drop column high; "
     "alter table store.gate_result drop column could_see; "

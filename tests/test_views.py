@@ -186,6 +186,8 @@ def test_the_views_show_the_newest_evaluation_alone(wh: Warehouse, newer: str) -
         }.items():
             more = f"evaluation_id - 1000 as evaluation_id, {number}"
             con.execute(f"insert into store.{table} select * replace ({more}) from store.{table}")
+    wh.verify(renew=True)
+    with duckdb.connect(str(wh.path)) as con:
         for view, sql in queries.items():
             newer = [(*row[:-1], row[-1] + 1) for row in before[view]]
             assert con.execute(sql).fetchall() == newer, view

@@ -147,6 +147,7 @@ def _missing(
             "protocol": protocol.name,
             "metrics": [str(metric) for metric in metrics],
             "run_ids": [run.run_id for run in runs],
+            "qrels_ids": [run.qrels_id for run in runs],
         },
     ).fetchall()
     missing: defaultdict[str, list[int]] = defaultdict(list)

@@ -53,6 +53,9 @@ def translated(sql: str, dialect: str, subject: str) -> str:
     for kept in list(tree.find_all(exp.IgnoreNulls)):
         if isinstance(kept.this, exp.AnyValue):  # which ignores them
             kept.replace(kept.this)
+    if dialect not in ("duckdb", "postgres"):  # the others have no word for it
+        for step in tree.find_all(exp.CTE):
+            step.set("materialized", None)
     if tree.find(exp.Placeholder, exp.Parameter):  # as sqlglot reads list[:last]
         raise UsageError(f"{subject}: sqlglot misreads a part of it; leave out the dialect")
     if dialect != "duckdb":

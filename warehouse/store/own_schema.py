@@ -188,7 +188,10 @@ def make_new(con: duckdb.DuckDBPyConnection, alias: str) -> bool:
     if script.partition("\n")[0] != history(_folder()):
         return False
     con.execute(f"use {ident(alias)}.main")
-    con.execute(script)
+    for (
+        line
+    ) in script.splitlines():  # DuckDB 1.5 takes a name of a window for that of the next view
+        con.execute(line)
     return True
 
 

@@ -260,6 +260,8 @@ def ensure(
 
 def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
     con = database.raw(connection)
+    if database.revision(con, path) != found:  # another process was faster
+        return
     if found is None:
         # planning the hundreds of statements would take as long as running them on empty tables
         con.execute("pragma disable_optimizer")
