@@ -75,9 +75,9 @@ def verify(
 ) -> None:
     """Recompute stored values and compare every bit.
 
-    Values are recomputed from the stored predictions. Nothing is stored. The whole database is
-    searched for rows that occur twice, belong to nothing, hold no number, or are not what was
-    loaded or computed. The exit code is 1 if anything is wrong.
+    Values are recomputed from the stored predictions. Without --renew, nothing is stored. The whole
+    database is searched for rows that occur twice, belong to nothing, hold no number, or are not what
+    was loaded or computed. The exit code is 1 if anything is wrong.
 
     A bundle is computed again from the judgments and runs in it, without a database: every value is
     compared to the last bit, and every file with the digest that it was written with. With --signers,
