@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 import math
 import shutil
@@ -864,3 +865,26 @@ def test_values_of_two_formulas_are_not_compared(here: Folder) -> None:
     assert (code, "no value of Best@2 for one, or none by the same formula" in told) == (2, True)
     wh.evaluate(metrics="Best@2")
     assert command("check", "-m", "Best@2", "--max-drop", "9")[0] == 0
+
+
+@pytest.mark.long
+def test_the_test_is_scipys_on_real_runs(demo: Warehouse) -> None:
+    names = [row[0] for row in demo.query("select run from runs").fetchall()]
+    rows = demo.query(
+        "select metric, run, list(value order by query_id) as v from query_scores group by all"
+    ).fetchall()
+    values = {(metric, run): found for metric, run, found in rows}
+    metrics = sorted({metric for metric, _ in values})
+    assert len(metrics) > 2
+    for run, against in itertools.islice(itertools.permutations(names, 2), 0, None, 4):
+        found = demo.check("dl19", metrics, run=run, against=against, alpha=0.05)
+        for one in found.comparisons:
+            mine, theirs = values[one.metric, run], values[one.metric, against]
+            if one.ties == one.num_pairs:
+                assert one.p == 1.0
+                continue
+            test = stats.ttest_rel(theirs, mine, alternative="greater")
+            assert one.p == pytest.approx(test.pvalue, rel=1e-9, abs=1e-12)
+            assert one.verdict == ("worse" if test.pvalue < 0.05 / len(metrics) else "good")
+            low, high = stats.ttest_rel(mine, theirs).confidence_interval(1 - 0.1 / len(metrics))
+            assert (one.low, one.high) == pytest.approx((low, high), rel=1e-8, abs=1e-12)

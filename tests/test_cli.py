@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from refusals import tells
 
 from warehouse.cli import application
 from warehouse.errors import LockedError, WarehouseError
+from warehouse.store import database
 from warehouse.warehouse import Warehouse
 
 Counts = Callable[[Path], dict[str, int]]
@@ -904,3 +906,52 @@ def test_every_command_is_found_where_it_is_said_to_be() -> None:
     for name in shown:
         alone = typer.main.get_command(application.application(name)).list_commands(None)
         assert alone == [name]
+
+
+@pytest.mark.parametrize(
+    "group", ["", *sorted({name.split()[0] for name in COMMANDS if " " in name})]
+)
+def test_a_list_of_commands_has_whole_sentences(
+    group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    heading = "Commands" if group else application.SECTIONS[0]
+    listed = invoked(*group.split(), "--help").output.split(f"{heading}:\n")[1]
+    assert listed
+    assert "..." not in listed.split("Examples:")[0]
+
+
+@pytest.mark.slow
+def test_an_empty_database_can_be_asked(run: Callable[..., Answer], here: Path, program) -> None:
+    assert run("init").code == 0
+    views = ("leaderboard", "predictions", "history", "qrels")
+    answers = program.calls(*(f"query 'from {view}'" for view in views), cwd=here)
+    for line, found in answers.items():
+        assert (found.code, found.err) == (0, "no rows\n"), line
+    assert run("publish", "replica.duckdb").code == 0
+
+
+def test_the_environment_names_the_database(
+    run: Callable[..., Answer], small: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.path.rename("elsewhere.duckdb")
+    assert run("runs").code == 2
+    monkeypatch.setenv("WAREHOUSE_DB", "elsewhere.duckdb")
+    assert run("runs").code == 0
+    assert run("runs", "--db", "absent.duckdb").code == 2
+
+
+def test_what_was_put_aside_goes_with_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends at once would leave what DuckDB has spilled."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    database.close()
+    con = database.scratch(database.Resources())
+    ((folder,),) = con.execute("select current_setting('temp_directory')").fetchall()
+    (made,) = tmp_path.iterdir()
+    assert (Path(folder).parent, made.stat().st_mode & 0o777) == (made, 0o700)
+    Path(folder).mkdir()
+    (Path(folder) / "spilled").write_text("x")
+    database.leave()
+    assert list(tmp_path.iterdir()) == []

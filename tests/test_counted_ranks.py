@@ -113,3 +113,18 @@ def test_places_and_sorting_agree(
             assert sorted(con.execute(by_place).fetchall()) == by_sorting
         found += len(by_sorting)
     assert found > 100
+
+
+def test_many_predictions_of_which_few_are_of_judged_documents(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits, "_SAMPLE", 10)
+    listed = [(0, "q1", f"d{n}", -float(n)) for n in range(20)]
+    rules = protocols.get("default")
+    for judged, sparse in ((["d0", "d5"], True), (["d0", "d5", "d9"], False)):
+        put(con, random.Random(1), listed)
+        con.execute("delete from scope_judgment")
+        insert(con, "scope_judgment", [("q2", doc, 1) for doc in judged])
+        assert hits.by_place(con, rules, 999_999) == matched_sql(rules, "placed", tied=False)
+        expected = matched_sql(rules, "placed", sparse=sparse, tied=False)
+        assert hits.by_place(con, rules, 1_000_000) == expected

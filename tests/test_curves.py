@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -372,3 +373,40 @@ def test_preferences_have_no_curve(wh: Warehouse, tmp_path: Path) -> None:
     wh.ingest_run("d", {"q": {"a": 1.0}}, name="r")
     with pytest.raises(UsageError, match=r"the qrels are preferences.*ROC cannot be computed"):
         wh.curve("d", "ROC")
+
+
+def test_no_name_is_a_metrics() -> None:
+    assert not set(NAMES) & set(catalogue.catalogue())
+    taken = {name.lower() for name in catalogue.catalogue()}
+    assert not {name.lower() for name in NAMES} & taken
+
+
+def test_metrics_and_curves_do_not_see_each_other(seed: Warehouse, counts) -> None:
+    seed.evaluate("seed", metrics="AUC")
+    seed.curve("seed", "ROC", store=True)
+    assert seed.evaluate("seed", metrics="AUC").computed == 0
+    assert seed.leaderboard("seed").columns[3:4] == ["AUC"]
+    kinds = seed.query("select kind, metric, direction from store.evaluation order by 1").fetchall()
+    assert kinds == [("curve", "ROC", "higher"), ("metric", "AUC", "higher")]
+    assert seed.query("select distinct metric from scores").fetchall() == [("AUC",)]
+
+
+def test_the_same_name_as_a_metric_is_not_a_metric(seed: Warehouse) -> None:
+    with pytest.raises(UsageError, match="ROC: a curve, not a metric: warehouse curve ROC"):
+        seed.evaluate("seed", metrics="ROC")
+
+
+def test_the_lists_of_curves() -> None:
+    listed = run("curves")
+    assert listed.exit_code == 0
+    assert [line.split()[0].partition("[")[0] for line in listed.stdout.splitlines()[2:]] == NAMES
+    assert "false positive rate" in run("curves", "-f", "markdown").stdout
+    shown = run("curves", "show", "roc_curve")
+    assert "x              false positive rate, 0 to 1" in shown.stdout
+    assert "SQL of ROC(ties=half) under protocol default" in shown.stdout
+
+
+def test_that_the_extra_is_declared() -> None:
+    path = Path(__file__).resolve().parents[1] / "pyproject.toml"
+    extras = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
+    assert [name.partition(">")[0] for name in extras["plot"]] == ["vl-convert-python"]

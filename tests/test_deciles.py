@@ -8,7 +8,8 @@ from pathlib import Path
 
 import oracles_deciles
 import pytest
-from projects import stored
+from projects import invoked, stored
+from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import ConflictError, UsageError
@@ -198,3 +199,42 @@ def test_bibtex(wh: Warehouse) -> None:
     assert wh.deciles().relation.project("parts, labels").fetchall() == [(10, 159)]
     wh.make_deciles("bibtex", by="count", name="by_count")
     assert mapping(wh, "bibtex", "by_count") == oracles_deciles.deciles(frequencies, by="count")
+
+
+def test_what_there_is_not(wh: Warehouse) -> None:
+    with pytest.raises(UsageError, match="no such database"):
+        wh.make_deciles("tags")
+    wh.ingest_qrels("tags", {"1": {"x": 1, "y": 1}})
+    with expect_refusal("tag … tags"):
+        wh.make_deciles("tag")
+    with expect_refusal("tag … tags"):
+        wh.deciles("tag")
+    with pytest.raises(UsageError, match=r"has no training set; .*origin=.qrels."):
+        wh.make_deciles("tags", origin="training")
+    with pytest.raises(UsageError, match="make them with: warehouse deciles make -d tags"):
+        wh.decile_sizes("tags")
+    wh.make_deciles("tags", parts=2)
+    with expect_refusal("decil … decile"):
+        wh.decile_sizes("tags", "decil")
+
+
+def test_the_commands(tags: Warehouse) -> None:
+    def run(*arguments: str) -> tuple[str, str]:
+        found = invoked("deciles", *arguments, "--db", str(tags.path))
+        assert found.exit_code == 0, found.output
+        return found.stdout, found.stderr
+
+    assert run()[1] == "no deciles yet: warehouse deciles make -d DATASET\n"
+    used_up = "decile: part 4 has no labels: a, in part 5, alone has 40.0% of all occurrences"
+    made = run("make", "-d", "tags", "--parts", "5")
+    assert made == ("", f"warning: {used_up}\ndecile: made (5 labels)\n")
+    again = run("make", "-d", "tags", "--parts", "5")[1]
+    assert again == f"warning: {used_up}\ndecile: unchanged (5 labels)\n"
+    again = run("make", "-d", "tags", "--parts", "2", "--by", "count", "--replace")
+    assert again[1] == "decile: replaced, version 2 (5 labels)\n"
+    assert "training set, version 1: 2 parts of equal count" in run("-d", "tags", "-f", "csv")[0]
+    assert run("show", "-d", "tags", "-f", "csv")[0] == (
+        "decile,labels,occurrences,share,most_frequent,least_frequent\n"
+        "2,3,8.0,0.8,a,c\n"
+        "1,2,2.0,0.2,d,e\n"
+    )

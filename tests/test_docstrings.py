@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
@@ -41,3 +42,14 @@ def test_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     done = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert done.failed == 0
     assert list(here.iterdir()) == []
+
+
+def test_there_are_docstrings_with_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    count = sum(
+        len(test.examples)
+        for name in modules()
+        for test in finder.find(importlib.import_module(name))
+    )
+    assert count > 20
+    assert sys.version_info >= (3, 11)

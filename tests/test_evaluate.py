@@ -610,3 +610,65 @@ def test_what_changes_again_and_again_is_computed_with_the_lock(tiny: Warehouse)
     assert tiny.evaluate("tiny", metrics="RR", on_metric=change).computed == 4
     assert len(seen) == 3
     assert tiny.verify().num_verified == 4
+
+
+def test_a_changed_sentence_makes_nothing_stale(
+    tiny: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.evaluate(metrics="RR")
+    add = plan.Plan.add
+
+    def reworded(self: plan.Plan, metric: object) -> str:
+        if metric not in self.queries:
+            values = add(self, metric)
+            words = f"/* better words */\n  {values.sql} -- said again\n"
+            self.queries[metric] = replace(values, sql=words)
+        return self.queries[metric]
+
+    monkeypatch.setattr(plan.Plan, "add", reworded)
+    assert tiny.evaluate(metrics="RR").computed == 0
+
+
+def test_a_failure_in_the_second_dataset_undoes_the_first(
+    tiny: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.ingest_qrels("zeta", QRELS)
+    tiny.ingest_run("zeta", RUNS["first"], name="first")
+    before = counts(tiny.path)
+    compute = engine.compute
+    calls: list[int] = []
+
+    def failing(*args: object, **more: object) -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise RuntimeError("the power went out")
+        compute(*args, **more)
+
+    monkeypatch.setattr(engine, "compute", failing)
+    with pytest.raises(RuntimeError, match="power"):
+        tiny.evaluate(metrics="RR")
+    assert counts(tiny.path) == before
+
+
+@pytest.mark.long
+def test_many_lines_in_little_memory(tmp_path: Path, program) -> None:
+    """Every tenth document is judged; the one at rank 10 q is the first relevant one of query q."""
+    queries, depth = 400, 1000
+    with (tmp_path / "run.trec").open("w") as out, (tmp_path / "qrels.txt").open("w") as truth:
+        for query in range(queries):
+            out.writelines(
+                f"q{query} Q0 doc{query}_{rank} {rank} {depth - rank} tag\n"
+                for rank in range(1, depth + 1)
+            )
+            relevant = query % 20 + 1
+            truth.writelines(
+                f"q{query} 0 doc{query}_{rank} {int(rank == relevant)}\n" for rank in range(1, 101)
+            )
+    found = in_little_memory(
+        tmp_path, program, tmp_path / "qrels.txt", tmp_path / "run.trec", "100MB"
+    )
+    assert found["rows"] == queries * depth
+    # the relevant document lies at ranks 1 … 20, each as often: RR@10 = (1/1 + … + 1/10) / 20
+    assert found["values"]["RR@10"] == pytest.approx(7381 / 2520 / 20, abs=1e-14)
+    assert found["values"]["R@1000"] == 1.0
+    assert found["values"]["Judged@10"] == 1.0

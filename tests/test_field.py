@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -10,7 +11,10 @@ import unicodedata
 
 import duckdb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from projects import command
+from quick import examples
 from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 from staging import nothing_left, rows
@@ -647,3 +651,143 @@ def test_rows_of_a_matrix_without_a_label(put):
     found = Warehouse.score(truth, run, "P@1", protocol="xclib")
     assert found.means() == {"P@1": 0.5}
     assert found.qrels.warnings[0].startswith("1 row has no label and is no query")
+
+
+MEANT = {
+    "my stars": "grade", "user_rating": "grade", "relevance label": "grade",
+    "cosine similarity": "score", "predicted": "score", "$(score)": "score",
+    "distance": "low", "valLoss": "low", "dist_score": "low", "l2": "low", "max_score": "",
+    "position": "rank", "rank in list": "rank",
+    "timestamp": "", "category_id": "", "song_id": "", "price": "", "foo": "", "score_time": "",
+    "num_stars": "", "not relevant": "", "a;b 'c'": "", "year": "", "rank_score": "",
+}  # fmt: skip
+
+
+@pytest.mark.sample(6, 2)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "records"])
+@pytest.mark.parametrize("column", ["system", "Model_Name", "config", "fold"])
+def test_several_systems_in_one_table(put, suffix, column):
+    """c is the second of A, and e of B. Of names that are as many as documents nothing is said."""
+    rows = [("q", "b", 2, "A"), ("q", "d", 9, "B"), ("q", "c", 1, "A"), ("q", "e", 8, "B")]
+    truth, names = {"q": {"c": 1, "e": 1}}, ("query_id", "doc_id", "score", column)
+
+    def source(rows, names=names):
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        if suffix == "csv":
+            lines = [names, *rows]
+            return put("".join(",".join(map(str, line)) + "\n" for line in lines), "r.csv")
+        if suffix == "jsonl":
+            return put("".join(json.dumps(one) + "\n" for one in records), "r.jsonl")
+        return records
+
+    run = source(rows)
+    for how in ({}, {"run_where": "score > 0"}):
+        with expect_refusal(f"several systems … {column} = 'A' … 'true'", InputError):
+            Warehouse.score(truth, run, "RR", **how)
+    for system in "AB":
+        found = Warehouse.score(truth, run, "RR", run_where=f"{column} = '{system}'")
+        assert found.means() == {"RR": 0.5}
+    assert Warehouse.score(truth, run, "RR", run_where="true").means() == {"RR": 0.5}
+    twice = source([*rows, ("q", "c", 9, "B")])  # blending is no advice
+    for how in ({}, {"run_repeated": "first"}):
+        with pytest.raises(InputError, match=f"{column} = 'A'\"$"):
+            Warehouse.score(truth, twice, "RR", **how)
+    constant = source([(*row[:3], "A") for row in rows])  # d, e, b, c
+    assert Warehouse.score(truth, constant, "RR").means() == {"RR": 0.5}
+    titles = source([(query, doc, score, f"of {doc}") for query, doc, score, _ in rows])
+    assert Warehouse.score(truth, titles, "RR").means() == {"RR": 0.5}
+    judged = source(
+        [("q", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
+    )
+    with expect_refusal("several splits … split = 'test'", InputError):
+        Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR")
+    found = Warehouse.score(judged, {"q": {"b": 2.0, "c": 1.0}}, "RR", qrels_where="split = 'test'")
+    assert found.means() == {"RR": 0.5}
+    alone = source([("q", "c", 1, "A"), ("p", "b", 1, "B")])
+    assert Warehouse.score(truth, alone, "RR").means() == {"RR": 1.0}
+    apart = source([(f"q{n}", "c", 1, "AB"[n % 2]) for n in range(4)])  # queries of their own
+    with expect_refusal(f"several systems … {column} = 'A' … 'true'", InputError):
+        Warehouse.score(truth, apart, "RR")
+    splits = source(
+        [("p", "b", 1, "train"), ("q", "c", 1, "test")], (*names[:2], "relevance", "split")
+    )
+    with expect_refusal("several splits … split = 'test'", InputError):
+        Warehouse.score(splits, {"q": {"c": 1.0}}, "RR")
+
+
+@pytest.mark.property
+@examples(40)
+@given(
+    names=st.lists(st.sampled_from(sorted(MEANT)), min_size=1, max_size=3, unique=True),
+    numbers=st.lists(st.permutations([1, 2, 3]), min_size=3, max_size=3),
+    kind=st.sampled_from(["qrels", "run"]),
+    ids=st.sampled_from([("query_id", "doc_id"), ("reader", "book title"), ("qid", "pid")]),
+    suffix=st.sampled_from(["csv", "jsonl"]),
+)
+def test_advice_that_is_taken(names, numbers, kind, ids, suffix, tmp_path_factory):
+    """It gives the right value, or another refusal, and never another value."""
+    columns = dict(zip(names, numbers, strict=False))
+    rows = [
+        {ids[0]: "q", ids[1]: doc, **{name: those[place] for name, those in columns.items()}}
+        for place, doc in enumerate("abc")
+    ]
+    path = tmp_path_factory.mktemp("advice") / f"given.{suffix}"
+    if suffix == "csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    other = path.with_name("other.json")
+    of_other = {"a": 0.0, "b": 2.0, "c": 1.0} if kind == "qrels" else {"a": 0, "b": 1, "c": 0}
+    other.write_text(json.dumps({"q": of_other}))
+    files = (path, other) if kind == "qrels" else (other, path)
+    arguments = ["score", *map(str, files), "nDCG@3", "-f", "csv", "--places", "9"]
+    code, _, told = command(*arguments)
+    if code == 0:  # the names were known
+        return
+    advice = shlex.split(told[told.index("--") :]) if "--" in told else []
+    if not advice or "NAME" in told:
+        return
+    code, out, told = command(*arguments, *advice)
+    if code:
+        return
+    meanings = ("grade",) if kind == "qrels" else ("score", "low", "rank")
+    right = [name for name in names if MEANT[name] in meanings]
+    if kind == "qrels" and not right:
+        assert advice == ["--relevance", "1"]
+        assert all(
+            MEANT[name] == "" and name not in ("foo", "a;b 'c'", "rank_score", "not relevant")
+            for name in names
+        )
+        gains, order = {"a": 1, "b": 1, "c": 1}, "bca"
+    else:
+        (name,) = right
+        value = dict(zip("abc", columns[name], strict=True))
+        is_low = MEANT[name] in ("low", "rank")
+        gains = value if kind == "qrels" else of_other
+        by = of_other if kind == "qrels" else {doc: -v if is_low else v for doc, v in value.items()}
+        order = sorted("abc", key=lambda doc: -by[doc])
+
+    def gain(docs):
+        return sum(gains[doc] / math.log2(n + 2) for n, doc in enumerate(docs))
+
+    ideal = gain(sorted("abc", key=lambda doc: -gains[doc]))
+    assert float(out.split(",")[-1]) == pytest.approx(gain(order) / ideal, abs=1e-8)
+
+
+@needs_cases
+def test_names_with_characters_of_the_shell(tmp_path):
+    """Pasted, they are names: nothing in them runs, and blanks do not divide them."""
+    where = ("--db", str(tmp_path / "w.duckdb"))
+    for name, kind in (("sp", "qrels"), ("sp", "run"), ("inj", "qrels"), ("dist", "run")):
+        code, _, told = command("ingest", kind, field(f"advice/{name}.csv"), "-d", "x", *where)
+        words = shlex.split(told[told.index("--column") :])
+        assert code == 2
+        assert all(one == "--lower-is-better" or "=" in one for one in words if one != "--column")
+    truth, run = {"q1": {"a": 1}}, field("advice/dist.csv")
+    how = {"run_columns": {"score": "distance"}, "lower_is_better": True}
+    with expect_refusal("run_columns={'score': 'distance'} lower_is_better=True", InputError):
+        Warehouse.score(truth, run, "RR")
+    assert Warehouse.score(truth, run, "RR", **how).means() == {"RR": 1.0}

@@ -363,3 +363,123 @@ def test_unknown_formats() -> None:
         formats.check("markdwon")
     with pytest.raises(UsageError, match="known are table, json"):
         formats.check("zzz")
+
+
+def test_people_see_such_values_too(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql(
+        "select interval '1 month' as m, timestamp 'infinity' as t, date '-infinity' as d"
+    )
+    assert formats.text(relation, "table").splitlines()[2].split() == [
+        "1", "month", "infinity", "-infinity",
+    ]  # fmt: skip
+
+
+def test_a_decimal_is_a_number_in_json(con: duckdb.DuckDBPyConnection) -> None:
+    # in SQL 0.5 is a DECIMAL, not a DOUBLE: whoever writes it means a number
+    (row,) = json.loads(formats.text(con.sql("select 0.5 as x, sum(7) as n"), "json"))
+    assert row == {"x": 0.5, "n": 7}
+
+
+def test_csv_comes_back_as_it_was(con: duckdb.DuckDBPyConnection) -> None:
+    odd = ['a "b"', "a,b", "two\nlines", " blanks ", "ünï 猫", "tab\there", "'"]
+    con.execute("create table odd (i integer, x varchar)")
+    con.executemany("insert into odd values (?, ?)", list(enumerate(odd)))
+    for format, delimiter in (("csv", ","), ("tsv", "\t")):
+        text = formats.text(con.sql("from odd order by i"), format)
+        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        assert found == [["i", "x"], *([str(i), x] for i, x in enumerate(odd))]
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex", "html"])
+def test_a_sign_of_private_use_in_a_name(format: str) -> None:
+    """Fonts of symbols have their signs there."""
+    name = "a\ue000b\ue007"
+    assert name in formats.table(["x"], [[name]], [False], format)
+
+
+def test_latex_has_rules_and_one_line_per_row(con: duckdb.DuckDBPyConnection) -> None:
+    text = formats.text(con.sql(BOARD), "latex")
+    assert text.startswith("\\begin{tabular}")
+    assert [text.count(rule) for rule in ("\\toprule", "\\midrule", "\\bottomrule")] == [1, 1, 1]
+    assert text.count("\\\\\n") == 4
+    assert text.endswith("\\end{tabular}\n")
+
+
+def test_markdown_keeps_its_columns_when_a_value_has_a_pipe(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    lines = formats.text(con.sql("select 'a|b' as x, 1 as y"), "markdown").splitlines()
+    assert len(lines) == 3
+    assert lines[2].replace("\\|", "").count("|") == lines[0].count("|") == 3
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex"])
+def test_a_row_stays_one_line(con: duckdb.DuckDBPyConnection, format: str) -> None:
+    one = formats.text(con.sql("select 'two lines' as x"), format)
+    two = formats.text(con.sql("select e'two\\nlines' as x"), format)
+    assert two.count("\n") == one.count("\n")
+
+
+def test_an_id_that_looks_like_a_number_is_left_alone(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql("select '007' as run, '1e5' as system, '1,5' as note")
+    for format in ("table", "markdown", "latex", "csv", "tsv"):
+        text = formats.text(relation, format)
+        assert "007" in text
+        assert "1e5" in text
+
+
+def test_counts_are_whole_numbers(con: duckdb.DuckDBPyConnection) -> None:
+    relation = con.sql("select 'NumRet' as metric, 43.0::double as value")
+    assert "43.0000" in formats.text(relation, "table")
+    relation = con.sql('select 43.0::double as "NumRet", 0.5::double as "AP"')
+    assert formats.text(relation, "table", counts={"NumRet"}).splitlines()[2].split() == [
+        "43",
+        "0.5000",
+    ]
+
+
+@pytest.mark.parametrize("format", EXTENSIONS)
+def test_no_rows(con: duckdb.DuckDBPyConnection, format: str) -> None:
+    text = formats.text(con.sql("select 1 as a, 'x' as b where false"), format)
+    if format == "jsonl":
+        assert text == ""
+    elif format == "json":
+        assert json.loads(text) == []
+    else:
+        assert text.endswith("\n")
+        assert "a" in text
+        assert text.count("\n") == {"csv": 1, "tsv": 1, "latex": 6}.get(format, 2)
+
+
+def test_no_html_gets_into_markdown() -> None:
+    for text in MARKUP:
+        written = formats.table([text], [[text]], [False], "markdown")
+        assert "<" not in written.replace("<sup>", "")
+    # GitHub and Jupyter typeset what stands between two dollar signs
+    assert r"\$x^2\$" in formats.table(["x"], [["$x^2$"]], [False], "markdown")
+    assert "&lt;script&gt;" in formats.table(["x"], [["<script>"]], [False], "markdown")
+    assert "<script>" not in formats.table(["<script>"], [["<script>"]], [False], "html")
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex", "html"])
+def test_control_characters_are_shown(format: str) -> None:
+    text = formats.table(["tab\there"], [["red \x1b[31m\t\x00 \u202e"]], [False], format)
+    assert not set(text) & set("\x1b\t\x00\u202e")
+    if format == "table":
+        assert text.splitlines()[0] == r"tab\there"
+        assert text.splitlines()[2] == r"red \x1b[31m\t\x00 \u202e"
+
+
+def test_a_bar_in_markdown(con: duckdb.DuckDBPyConnection) -> None:
+    lines = formats.text(con.sql("""select 'x|y' as "a|b", 1 as c"""), "markdown").splitlines()
+    assert lines[0].split() == ["|", "a\\|b", "|", "c", "|"]
+    assert lines[2].split() == ["|", "x\\|y", "|", "1", "|"]
+
+
+def test_parquet_keeps_types(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    path = tmp_path / "it's.parquet"
+    formats.write_parquet(con.sql(BOARD), path)
+    back = con.sql(f"from read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')")
+    assert back.columns == con.sql(BOARD).columns
+    assert back.types == con.sql(BOARD).types
+    assert back.fetchall() == con.sql(BOARD).fetchall()

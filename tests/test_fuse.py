@@ -424,3 +424,16 @@ def test_command(wh: Warehouse, tmp_path: Path) -> None:
             "--name", "w", "--db", str(wh.path),
         )  # fmt: skip
         assert (code, out) == (expected, "")
+
+
+def test_methods_are_listed() -> None:
+    _, out, said = command("fusions", "-f", "json")
+    listed = {row["method"]: row for row in json.loads(out)}
+    assert len(listed) == 25
+    assert listed["rrf"]["parameters"] == "k=60"
+    assert listed["wsum"]["needs"] == "weights"
+    assert listed["sum"]["elsewhere"] == "literature CombSUM; ranx comb_sum"
+    assert "zmuv: (s - mean) / max(standard deviation, 1e-9)." in said
+    _, out, _ = command("fusions", "show", "RRF", "probfuse")
+    assert "sum of 1 / (k + i_r)" in out
+    assert "segments: integer; default 25; at least 1" in out

@@ -15,6 +15,7 @@ from refusals import expect_refusal, tells
 
 from warehouse.analyze import past
 from warehouse.errors import UsageError
+from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
@@ -485,3 +486,16 @@ def test_the_history_of_another_time_and_other_qrels(timed: Warehouse) -> None:
     assert wh.history("tiny", "RR").relation.project("run, value").fetchall() == [
         ("early", 1.0), ("more", 0.0), ("worse", 1.0), ("same", 1.0), ("late", 1.0),
     ]  # fmt: skip
+
+
+def test_a_failure_while_forgetting_changes_nothing(
+    wh: Warehouse, counts: Callable[[Path], dict[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh.ingest_run("tiny", ONE, name="one")
+    before = counts(wh.path)
+    from warehouse.ingest import forget
+
+    monkeypatch.setattr(forget, "render", lambda *a, **k: render(*a, **k) + "; drop table nothing")
+    with pytest.raises(Exception, match="nothing"):
+        wh.forget("tiny", "one")
+    assert counts(wh.path) == before

@@ -279,3 +279,12 @@ def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> Non
     assert (code, "-f trec writes documents" in told) == (2, True)
     code, _, told = command("holes", "-d", "tiny", "-f", "trek", "--db", str(tiny.path))
     assert (code, tells(told, "trek … trec")) == (2, True)
+
+
+def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.report.presentation._MOST_SAID", 1)
+    asked = ("holes", "-d", "tiny", "--db", str(tiny.path), "-f", "csv")
+    _, _, told = command(*asked, "--top", "1")
+    assert told.splitlines()[-1] == "and 1 run more: --by-run"
+    _, out, _ = command(*asked, "--top", "1", "--by-run")
+    assert [line.split(",")[0] for line in out.splitlines()] == ["run", "one", "two"]

@@ -227,3 +227,7 @@ def test_errors_and_results_in_python(relation: duckdb.DuckDBPyRelation) -> None
         assert not CONTROLS.search(text)
     shown = repr(Result(relation, [f"run {name}" for name in NAMES]))
     assert not CONTROLS.search(shown)
+
+
+def test_there_are_a_hundred() -> None:
+    assert len(set(NAMES)) == len(NAMES) >= 100

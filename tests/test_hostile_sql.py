@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -324,3 +325,11 @@ def test_a_reader_that_pauses_does_not_use_up_the_time(asked: Warehouse, program
     )
     found = program.shell(line, Path())
     assert (found.returncode, found.stdout.split()) == (0, ["3001"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(4))
+def test_each_is_refused_in_other_spellings(asked: Warehouse, program, part: int) -> None:
+    some = [sql for sql in REFUSED[SOME][part::4] if re.match(r"[\w(]", sql)]  # else there is none
+    check_all(program, [f"/* a */\n\t{sql} -- b" for sql in some])
+    check_all(program, [f"select 1;\n{sql};" for sql in some])

@@ -77,3 +77,50 @@ def test_all_but_wilcoxon_works_without_scipy(demo: Warehouse) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+WHEEL = {"url": "file:///tmp/ranking_warehouse-0.1.0-py3-none-any.whl", "archive_info": {}}
+
+
+GIT = {"url": "https://git.example.org/w.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}
+
+
+EDITABLE = {"url": "file:///home/ann/checkout", "dir_info": {"editable": True}}
+
+
+@pytest.mark.parametrize(
+    ("came_from", "target"),
+    [
+        (CHECKOUT, "'/home/ann/my checkout[stats]'"),
+        (EDITABLE, "-e '/home/ann/checkout[stats]'"),
+        (
+            WHEEL,
+            "'ranking-warehouse[stats] @ file:///tmp/ranking_warehouse-0.1.0-py3-none-any.whl'",
+        ),
+        (GIT, "'ranking-warehouse[stats] @ git+https://git.example.org/w.git@c0ffee'"),
+        (None, "'ranking-warehouse[stats]'"),
+    ],
+)
+def test_the_command_names_the_source_and_the_installer(
+    came_from: object, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "distribution", lambda name: Installed(came_from))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    known = {"pip": str(tmp_path / "bin" / "pip")}
+    monkeypatch.setattr(installation.shutil, "which", known.get)
+    monkeypatch.setattr(installation, "find_spec", lambda name: name)
+    assert installation.adding("stats") == f"pip install {target}"
+    # pip of another environment is first on the path
+    known["pip"] = "/usr/bin/pip"
+    assert installation.adding("stats") == f"{sys.executable} -m pip install {target}"
+    # made by `uv venv`, without pip
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    known["uv"] = "/usr/bin/uv"
+    found = installation.adding("stats")
+    assert found == f"uv pip install --python {sys.executable} {target}"
+    for mark, command in (
+        ("uv-receipt.toml", "uv tool install --force"), ("pipx_metadata.json", "pipx install --force"),
+    ):  # fmt: skip
+        (tmp_path / mark).touch()
+        assert installation.adding("stats") == f"{command} {target}"

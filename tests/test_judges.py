@@ -376,3 +376,15 @@ def test_qrels_of_several_judges(tmp_path: Path) -> None:
         ("added", 0), ("removed", 1), ("changed", 2),
     ]  # fmt: skip
     assert wh.verify().is_good
+
+
+def test_a_lake_takes_no_judges(wh: Warehouse) -> None:
+    """There the newest version is current, so a judge would change the board of everyone."""
+    wh.ingest_qrels("it", {"q00": {"d00": 1}})
+    wh.evaluate("it", metrics="RR", qrels=1)
+    wh.evaluate("it", metrics="RR")
+    with wh.file.read() as con:
+        for sql, number in (("qrels", 1), ("evaluation", len(RUNS)), ("score", len(RUNS))):
+            table = "score" if sql == "score" else None
+            rows = con.execute(render(f"lake/{sql}", known=None, table=table)).fetchall()
+            assert len(rows) == number, sql

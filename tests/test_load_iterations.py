@@ -19,6 +19,7 @@ from warehouse.errors import ConflictError, InputError, UsageError
 from warehouse.evaluate import candidates, files, stored_hits
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scope import Scope, qrels_kind
+from warehouse.ingest import steps
 from warehouse.metrics import notation, protocols
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
@@ -432,3 +433,35 @@ def test_the_options_of_trec_eval(put) -> None:
         in score(prefs, run, "P@2", "-R", "prefs", "--qrels-format", "csv")[1]
     )
     assert "only one of the files" in score("-", run, "P@2", "--training", "-")[1]
+
+
+def test_the_plain_refusal_does_not_speak_of_iterations(wh: Warehouse, put) -> None:
+    with pytest.raises(InputError) as found:
+        wh.ingest_qrels("tiny", put("q.txt", "q 0 a 1\nq 0 a 2\n"))
+    assert "iteration" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "iterations"), [(TREC, "trec", True), (PREFS, "prefs", False)]
+)
+def test_a_load_that_fails_half_way(
+    wh: Warehouse,
+    put,
+    counts: Counts,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    format: str,
+    iterations: bool,
+) -> None:
+    path = put("q.txt", text)
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    before = counts(wh.path)
+
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("the power went out")
+
+    monkeypatch.setattr(steps, "outcome", failing)
+    for dataset in ("tiny", "new"):
+        with pytest.raises(RuntimeError, match="power"):
+            wh.ingest_qrels(dataset, path, format=format, iterations=iterations, replace=True)
+    assert counts(wh.path) == before

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from warehouse.errors import ConflictError, InputError
+from warehouse.ingest import steps
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -126,4 +127,20 @@ def test_what_is_refused(
     with pytest.raises(InputError, match=f"(?s){words}") as found:
         wh.ingest_training("films", _write(tmp_path / "s.csv", content))
     assert "--iterations" not in str(found.value)
+    assert counts(wh.path) == before
+
+
+def test_a_load_that_fails_half_way(
+    wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh.ingest_training("films", SEEN)
+    before = counts(wh.path)
+
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("the power went out")
+
+    monkeypatch.setattr(steps, "outcome", failing)
+    for dataset in ("films", "new"):
+        with pytest.raises(RuntimeError, match="power"):
+            wh.ingest_training(dataset, {"ann": {"alien": 1}}, replace=True)
     assert counts(wh.path) == before

@@ -31,8 +31,10 @@ from clusters import needs_spark
 from lakes import needs_lake
 from projects import Answer, invoked, words_of
 
+from warehouse.cli.application import examples
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
+from warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -324,3 +326,19 @@ def test_the_manual_is_built_without_warnings_and_needs_no_network(tmp_path: Pat
     for page in (tmp_path / "html").rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"""<(script|link|img)[^>]+(src|href)=["']https?:""", text), page
+
+
+@pytest.mark.long
+def test_everything_has_its_page(generated: dict[str, str], wh: Warehouse) -> None:
+    pages = {folder: set() for folder in GENERATED}
+    for path in generated:
+        folder, _, file = path.rpartition("/")
+        pages.setdefault(folder, set()).add(file.removesuffix(".md"))
+    assert pages["metrics"] == {*catalogue(), "index"}
+    assert pages["commands"] == {*(name.replace(" ", "-") for name in examples()), "index"}
+    wh.init()
+    views = {
+        name for kind, name, *_ in wh.schema().fetchall() if kind == "view" and "." not in name
+    }
+    assert pages["views"] == {*views, "index", "macros", "tables"}
+    assert {f"{file}.md" for file in pages[""]} == set(GENERATED_PAGES)

@@ -8,11 +8,15 @@ import pytest
 from refusals import tells
 
 from warehouse.analyze import metric_catalogue as pages
+from warehouse.analyze import pages as tables
 from warehouse.config import project
 from warehouse.errors import UsageError
+from warehouse.evaluate.compose import compose
+from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
-from warehouse.metrics.notation import parse_one
+from warehouse.metrics.notation import parse, parse_one
 from warehouse.metrics.template import Template
+from warehouse.report import formats
 from warehouse.warehouse import Warehouse
 
 
@@ -200,3 +204,47 @@ def test_several_pages_and_all_wrong_names_at_once() -> None:
     assert tells(lines[1], "RR(reel=2) … rel")
     assert lines[2].startswith("official: a set of metrics")
     assert lines[3].startswith("relstring: not a metric")
+
+
+def script_or_refusal(text: str) -> str:
+    """Return the SQL of a metric, or why it is refused."""
+    try:
+        found = parse(text)
+    except UsageError as error:
+        return str(error)
+    return compose(found, protocols.get("default"))
+
+
+def test_the_list_fits_a_terminal_of_80_columns() -> None:
+    text = formats.text(pages.metrics_for_people("table"), "table")
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) == len(catalogue()) + 2
+
+
+def test_the_table_of_protocols_has_the_first_sentences() -> None:
+    text = formats.text(tables.protocols_for_people("table"), "table")
+    assert max(map(len, text.splitlines())) <= 132
+    shown = {row[0]: row[2] for row in tables.protocols_for_people("table").fetchall()}
+    whole = {row[0]: row[2] for row in tables.protocols_for_people("json").fetchall()}
+    assert shown["default"] == whole["default"]
+    assert shown["ranx"] == "ranx: double scores; every judged query counts, missing ones as 0."
+    assert whole["ranx"].startswith(f"{shown['ranx']} ranx leaves the order")
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, found in catalogue().items() if found.parameter("cutoff")]
+)
+def test_no_list_is_as_long_as_a_cutoff_without_bounds(name: str) -> None:
+    """A list of k terms is made in memory, however short the rankings are: such a k has a bound."""
+    found = catalogue()[name]
+    needed = text_of(found).partition("(")[2].rstrip(")").replace("cutoff=3", "cutoff=1000000000")
+    needed = needed if found.parameter("cutoff").required else f"{needed}, cutoff=1000000000"
+    choices = [f", {p.name}={c}" for p in found.parameters for c in p.choices if c != "weighted"]
+    for choice in ["", *choices]:
+        told = script_or_refusal(f"{name}({(needed + choice).strip(', ')})")
+        assert "cutoff is at most" in told or "from" in told
+        assert not re.search(r"(range|discounts|reciprocals)\([^()]*1000000000", told)
+
+
+def test_a_long_name_of_a_peer_stands_apart() -> None:
+    assert "  sentence_transformers cosine_ndcg" in pages.describe("nDCG")

@@ -11,6 +11,8 @@ import pytest
 
 from tests.mutants import plants, runs
 from tests.mutants.plants import AREAS, Mutant
+from tests.mutants.reach import ROOT, Reach, record
+from tests.mutants.runs import Choice
 
 SQL = """\
 /*
@@ -104,3 +106,24 @@ def test_ten_mutants() -> None:
     files = "|".join(re.escape(file) for file in TESTS)
     mutants = plants.drawn(random.Random(47), AREAS, f"^({files})$")
     found(mutants, 10, lambda mutant: TESTS[mutant.file].split(), 0.8)
+
+
+@pytest.fixture(scope="module")
+def choice() -> Choice:
+    """Return the choice of tests by a map, which is recorded if there is none."""
+    if not list((ROOT / ".mutants").glob("*")):
+        record([])
+    return Choice(Reach.load(), 60)
+
+
+@pytest.mark.long
+def test_sixty_mutants(choice: Choice) -> None:
+    found(plants.drawn(random.Random(60), AREAS), 60, choice, 0.9)
+
+
+@pytest.mark.long
+def test_a_mutant_of_each_template(choice: Choice) -> None:
+    dice = random.Random(1)
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "sql").rglob("*.sql.j2"))
+    made = [dice.choice(one) for file in files if (one := plants.mutants(file))]
+    found(iter(made), len(made), choice, 0.9)

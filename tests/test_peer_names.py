@@ -21,6 +21,7 @@ from warehouse.metrics.notation import (
     lines,
     parse,
     parse_one,
+    peers,
     request,
     trec_name,
 )
@@ -188,6 +189,9 @@ def test_a_name_may_stand_for_parameters(level: int | None) -> None:
     ]  # fmt: skip
 
 
+# --------------------------------------------------------------------------- the other peers
+
+
 def test_interpolated_precision_of_ranx() -> None:
     """Eleven levels, each asking for as many documents as trec_eval 9's: int(recall * R + 0.9)."""
     levels = [f"@{k / 10}" for k in range(11)]
@@ -195,6 +199,61 @@ def test_interpolated_precision_of_ranx() -> None:
     assert read(name) == [f"IPrec(needed=trec_eval_9){level}" for level in levels]
     assert read(f"{name}-l2") == [f"IPrec(rel=2, needed=trec_eval_9){level}" for level in levels]
     assert read(name) == read("iprec_at_recall", defaults=protocols.get("trec_eval_9").defaults())
+
+
+# What ir_measures 0.4.3 has registered, with every parameter of each beside `judged_only`, and what it
+# means here. The diversity family (alpha_nDCG, ERR_IA, NRBP, AP_IA, P_IA, StRecall and their like) has
+# tests of its own.
+IR_MEASURES = {
+    "AP": "AP", "AP(rel=2)@10": "AP(rel=2)@10", "MAP": "AP", "MAP(cutoff=10)": "AP@10",
+    "Accuracy": "AUC(ties=input)", "Accuracy(rel=2)@10": "AUC(rel=2, ties=input)@10",
+    "BPM(max_rel=3)@10": "BPM(max_rel=3)@10",
+    "BPM(T=2.5, min_rel=1, max_rel=3)@10": "BPM(T=2.5, min_rel=1, max_rel=3)@10",
+    "Bpref": "bpref", "BPref(rel=2)": "bpref(rel=2)",
+    "Compat": "Compat", "Compat(p=0.8, normalize=False)": "Compat(p=0.8, normalize=False)",
+    "ERR": "ERR", "ERR@20": "ERR@20",
+    "INSQ(max_rel=3)": "INSQ(max_rel=3)", "INSQ(T=2.0, min_rel=1, max_rel=3)":
+    "INSQ(T=2.0, min_rel=1, max_rel=3)",
+    "INST(max_rel=3)": "INST(max_rel=3)", "INST(T=2.0, min_rel=1, max_rel=3)":
+    "INST(T=2.0, min_rel=1, max_rel=3)",
+    "IPrec@0.1": "IPrec@0.1", "IPrec(rel=2, recall=0.5)": "IPrec(rel=2)@0.5",
+    "infAP": "infAP", "infAP(rel=2)": "infAP(rel=2)",
+    "Judged": "Judged", "Judged@10": "Judged@10",
+    "nDCG": "nDCG", "NDCG@10": "nDCG@10", "nDCG(dcg='exp-log2')@10": "nDCG(dcg=exp-log2)@10",
+    "nDCG(gains={0:0,1:1,2:5})@10": "nDCG(gains={2:5})@10",
+    "nDCG(dcg='log2', gains={0: 1, 1: 3})": "nDCG(gains={0:1,1:3})",
+    "NERR8(min_rel=1, max_rel=3)@10": "NERR8(min_rel=1, max_rel=3)@10",
+    "NERR9(min_rel=1, max_rel=3)@10": "NERR9(min_rel=1, max_rel=3)@10",
+    "NERR10(p=0.8, min_rel=1, max_rel=3)": "NERR10(p=0.8, min_rel=1, max_rel=3)",
+    "NERR11(T=2.0, min_rel=1, max_rel=3)": "NERR11(T=2.0, min_rel=1, max_rel=3)",
+    "NumQ": "NumQ", "NumRel": "NumRel", "NumRel(rel=2)": "NumRel(rel=2)",
+    # with a level it counts the relevant documents retrieved
+    "NumRet": "NumRet", "NumRet(rel=1)": "NumRelRet", "NumRet(rel=2)": "NumRelRet(rel=2)",
+    "NumRelRet": "NumRelRet", "NumRelRet(rel=2)": "NumRelRet(rel=2)",
+    "P@5": "P@5", "P(rel=2)@5": "P(rel=2)@5", "Precision@5": "P@5",
+    "R@5": "R@5", "R(rel=2)@5": "R(rel=2)@5", "Recall@5": "R@5",
+    "RBP": "RBP", "RBP(rel=1)": "RBP", "RBP(p=0.5, rel=2)@10": "RBP(rel=2, p=0.5)@10",
+    "Rprec": "Rprec", "RPrec(rel=2)": "Rprec(rel=2)",
+    "RR": "RR", "RR(rel=2)@10": "RR(rel=2)@10", "MRR@10": "RR@10",
+    "SDCG(max_rel=3)@10": "SDCG(max_rel=3)@10",
+    "SDCG(dcg='log2', min_rel=1, max_rel=3)@10": "SDCG(min_rel=1, max_rel=3)@10",
+    "SetAP(rel=2)": "SetAP(rel=2)",
+    # beta is beta; ir_measures hands it on to trec_eval as x, which is beta squared: SetF(x=2.0) there
+    "SetF": "SetF", "SetF(rel=2, beta=2.0)": "SetF(rel=2, beta=2.0)",
+    "SetP": "SetP", "SetP(rel=2, relative=False)": "SetP(rel=2)",
+    "SetP(relative=True)": "SetRelP", "SetP(relative=True, rel=2)": "SetRelP(rel=2)",
+    "SetRelP": "SetRelP", "SetRelP(rel=2)": "SetRelP(rel=2)", "SetR(rel=2)": "SetR(rel=2)",
+    "Success@5": "Success@5", "Success(rel=2)@5": "Success(rel=2)@5",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "metric"), IR_MEASURES.items())
+def test_the_registry_of_ir_measures(text: str, metric: str) -> None:
+    for written in (text, text.replace(" ", "")):
+        assert read(written, defaults=Defaults(names="ir_measures")) == [metric]
+
+
+# --------------------------------------------------------------------------- one name, two meanings
 
 
 def meanings() -> dict[str, dict[tuple[str, str], str]]:
@@ -275,6 +334,11 @@ def test_whose_name_comes_first(text: str, protocol: str, metric: str) -> None:
     assert " ".join(read(text, defaults=protocols.get(protocol).defaults())) == metric
 
 
+def test_a_protocol_has_the_names_of_a_peer() -> None:
+    for found in protocols.catalogue().values():
+        assert found.names is None or found.names in peers(), found.name
+
+
 def test_letters_that_leave_it_open_are_refused() -> None:
     with pytest.raises(UsageError, match=r"novelty \(MIUF\) and Novelty \(Unseen\) are different"):
         parse("NOVELTY@2")
@@ -301,8 +365,20 @@ def test_every_name_of_a_peer_is_read_as_its_page_says(name: str) -> None:
             assert all(f"protocol {protocol.name}" in told for protocol in first)
 
 
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_what_a_parameter_means_elsewhere_is_there(name: str) -> None:
+    for target in catalogue()[name].other.values():
+        for other in [target] if isinstance(target, str) else target.values():
+            assert other in catalogue()
+
+
+# --------------------------------------------------------------------------- what gains are worth
+
 GRADED = {"q": {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}, "r": {"a": 0, "b": -1, "c": 2}}
-RUN = {"q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5}, "r": {"a": 2.0, "b": 1.0, "c": 0.5}}
+RUN = {
+    "q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5},
+    "r": {"a": 2.0, "b": 1.0, "c": 0.5},
+}
 
 
 def scored(name: str) -> dict[str, float]:

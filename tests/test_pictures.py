@@ -295,3 +295,29 @@ def test_vl_convert_is_loaded_for_pictures_only(demo_db: str, tmp_path: Path, pr
     process = program.python(code, cwd=tmp_path)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 0, out + errors
+
+
+def test_of_many_curves_the_best_are_named(demo_db: str, monkeypatch) -> None:
+    monkeypatch.setattr(charts, "MOST_NAMED", 4)
+    monkeypatch.setattr(charts, "_MOST_POINTS", 10)
+    found = Warehouse(demo_db).curve("dl19", "ROC")
+    told = said(found.chart)
+    named = [text.partition(", AUC")[0] for text in told if ", AUC" in text]
+    assert named == sorted(found.best(4))
+    assert "the best 4 of 9 runs have names, the others are grey" in told[1]
+    assert found.best(9) == sorted(found.areas, key=found.areas.get, reverse=True)
+    (grey,) = marks(found.chart, type="line", color=charts._OTHER)
+    rows = grey["data"]["values"]
+    assert {row["run"] for row in rows} == {*found.runs} - {*named}
+    for one in {row["run"] for row in rows}:
+        mine = [(row["x"], row["y"]) for row in rows if row["run"] == one]
+        assert len(mine) <= 12
+        assert (mine[0], mine[-1]) == ((0.0, 0.0), (1.0, 1.0))
+
+
+def test_the_best_of_many_systems_are_named() -> None:
+    found = timeline(120, 12)
+    top = sorted(((row[4], row[3]) for row in found.relation.fetchall()), reverse=True)
+    best = list(dict.fromkeys(system for _, system in top))[: charts.MOST_NAMED]
+    (labels,) = marks(charts.history(found), type="text", baseline="middle")
+    assert [row["label"] for row in labels["data"]["values"]] == best

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from warehouse.cli import progress
-from warehouse.cli.progress import Progress
+from warehouse.cli.progress import Progress, sizes
 from warehouse.store import database
 
 
@@ -52,3 +53,15 @@ def test_a_bar_is_drawn_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyPatc
     assert terminal.getvalue().rstrip().endswith("\x1b[2K")  # the line is erased
     with database.memory() as con:
         assert con.execute("select current_setting('enable_progress_bar')").fetchone() == (False,)
+
+
+def test_nothing_is_drawn_elsewhere_or_within_a_second(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Progress("loading", "file", 1) as step:
+            step("one")
+        assert stream.getvalue() == ""
+    (tmp_path / "one.run").write_bytes(bytes(10))
+    assert sizes([tmp_path / "one.run", "-", {}]) == {str(tmp_path / "one.run"): 10}

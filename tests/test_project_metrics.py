@@ -12,6 +12,7 @@ import pytest
 from projects import BEST, QRELS, SETTINGS, SUMMED, UNKNOWN, WORTH, Folder, command, score, stored
 from refusals import tells
 
+from warehouse.config import project
 from warehouse.errors import DefinitionError, UsageError, WarehouseError
 from warehouse.evaluate import stored_runs
 from warehouse.metrics import catalogue, notation, protocols
@@ -507,3 +508,22 @@ def test_a_broken_metric_fails_only_what_asks_for_it(here: Folder, loaded: Wareh
         UsageError, match=r"Zzz: no such metric; left out: formulas/Best.sql.j2: no h"
     ):
         score("Zzz")
+
+
+@pytest.mark.slow
+def test_the_files_are_looked_at_once_for_a_request(
+    here: Folder, loaded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    look = project._look
+    monkeypatch.setattr(project, "_look", lambda: (looks.append(1), look())[1])
+    notation.parse(*(f"{name}@{k}" for name in ("Best", "P", "ndcg") for k in range(1, 11)))
+    assert len(looks) == 1
+    score("Best@2", "AP", protocol="top2")
+    assert len(looks) == 2
+    loaded.evaluate(metrics="Best@2 AP")
+    loaded.leaderboard("tiny", metrics=["AP", "Best@2"])
+    assert len(looks) == 4
+    loaded.leaderboard("t*", metrics="AP Best@2")
+    loaded.queries("tiny", "one", metrics="AP Best@2")
+    assert len(looks) == 6

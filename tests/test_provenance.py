@@ -638,3 +638,39 @@ def test_a_slice_with_other_members_is_left_out(wh: Warehouse) -> None:
     wh.ingest_attributes("tiny", {"q1": {"sort": "y"}}, of="queries", name="kinds", replace=True)
     found = wh.verify()
     assert (found.num_verified, found.is_good, found.skipped) == (2, True, left_out)
+
+
+def several_times(wh: Warehouse) -> None:
+    two_runs(wh)
+    for table, rows, times in (
+        ("prediction_by_text", "run_id = 1", 2),
+        ("hit", "run_id = 1", 2),
+        ("query_score", "evaluation_id = (select max(evaluation_id) from store.query_score)", 1),
+    ):
+        again = f"create table store.again as from store.{table} where {rows}"
+        put(
+            wh.path,
+            again,
+            *[f"insert into store.{table} from store.again"] * times,
+            "drop table store.again",
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("size", [1, 3, 4, 1_000])
+def test_long_tables_are_looked_through_in_stretches(
+    evaluated: Warehouse, prepared, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Run 1 has 4 predictions and 3 hits, an evaluation 2 queries: all there three times, or twice."""
+    prepared(evaluated.path, several_times)
+    monkeypatch.setattr("warehouse.evaluate.verify._STRETCH", size)
+    steps: list[str] = []
+    found = evaluated.verify(sample=1, on_group=steps.append).problems.fetchall()
+    assert [(of, number) for of, problem, number in found if problem.endswith("than once")] == [
+        ("hit", 6),
+        ("prediction", 8),
+        ("query_score", 2),
+    ]
+    looked = [step for step in steps if step.startswith("what is there twice")]
+    assert (len(looked) > 3) == (size < 1_000)

@@ -306,3 +306,17 @@ def test_who_writes_is_waited_for(small: Warehouse, program) -> None:
     timer.start()
     small.publish("replica.duckdb")
     timer.join()
+
+
+@pytest.mark.long
+def test_two_at_once(small: Warehouse, program) -> None:
+    code = (
+        "from warehouse.warehouse import Warehouse\nwh = Warehouse('w.duckdb')\n"
+        "for _ in range(3):\n    wh.publish('replica.duckdb')\n    wh.publish_parquet('replica')\n"
+    )
+    both = [program.python(code, cwd=Path()) for _ in range(2)]
+    for process in both:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert content("replica.duckdb", but="publication") == content("w.duckdb")
+    assert not [name for name in leftovers() if not name.startswith(".replica.1")]

@@ -15,6 +15,7 @@ import warehouse
 from warehouse.analyze import metric_catalogue
 from warehouse.config import project
 from warehouse.errors import DefinitionError, WarehouseError
+from warehouse.evaluate import python_values
 from warehouse.metrics import catalogue, notation
 from warehouse.warehouse import Warehouse
 
@@ -193,3 +194,13 @@ def test_functions_that_are_refused() -> None:
     with expect_refusal("range", DefinitionError):
         warehouse.metric(range=(1, 0))(early)
     assert catalogue._functions == {}
+
+
+def test_many_rankings_are_computed_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_values, "_BATCH", 3)
+    warehouse.metric(early)
+    qrels = {f"q{n}": {f"d{n}": 1} for n in range(10)}
+    run = {f"q{n}": {f"d{n % 7}": 1.0} for n in range(10)}
+    rows = by_metric(qrels, run, ["early@1", "P@1"])
+    assert rows["early@1"] == rows["P@1"]
+    assert sum(rows["P@1"].values()) == pytest.approx(7.7)  # and their mean

@@ -260,3 +260,7 @@ def small_with_parts(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     wh.evaluate(metrics="nDCG@10")
     wh.compare("tiny", ["one", "two"], store=True)
     return wh
+
+
+def test_there_are_ten() -> None:
+    assert len(QUESTIONS) == 10

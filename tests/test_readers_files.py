@@ -21,6 +21,7 @@ import zstandard
 from refusals import expect_refusal
 
 from warehouse import readers
+from warehouse.config import limits
 from warehouse.errors import InputError, UsageError
 from warehouse.readers import batches, files, lines
 from warehouse.store import database
@@ -318,3 +319,27 @@ def test_a_table_of_a_million_columns_is_refused_at_once(tmp_path: Path) -> None
     with expect_refusal("wide.csv: line 1 has 1,000,000 columns … a row of its own", InputError):
         Warehouse.score({"q": {"a": 1}}, path, "AP")
     assert time.monotonic() - started < 20  # of minutes before
+
+
+def test_the_bytes_of_parquet_are_not_looked_at(con, tmp_path, monkeypatch):
+    """DuckDB reads them; what a text is like is asked of text alone."""
+    path = tmp_path / "a.parquet"
+    con.execute(
+        f"copy (select 'q' as query_id, 'd' as doc_id, 0.5 as score) to '{path}' (format parquet)"
+    ).fetchall()
+    monkeypatch.setattr(files, "_scan_file", lambda path: pytest.fail(f"{path} is looked at"))
+    assert readers.stage(con, path, "run").rows == 1
+    (group,) = batches.groups([path, path])
+    (batch,) = group.read(con)
+    assert batch.together
+
+
+def test_a_line_without_end(con, tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 100)
+    monkeypatch.setattr(limits, "current", lambda: limits.Limits(line="1kB"))
+    path: Path = tmp_path / "a.run"
+    path.write_bytes(b"q Q0 d 1 1 t\n" + b"x" * 5_000)
+    with pytest.raises(InputError) as caught:
+        readers.stage(con, path, "run")
+    assert caught.value.problems[0][0] is not None
+    assert "not a text of lines" in str(caught.value)

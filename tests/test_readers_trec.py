@@ -532,3 +532,10 @@ def test_unknown_kind(con, put):
 def test_no_columns_for_trec(con, put):
     with pytest.raises(UsageError, match="not for trec"):
         readers.stage(con, put(RUN), "run", format="trec", columns={"query_id": "q"})
+
+
+def test_clean_files_take_the_fast_way(con, put, monkeypatch):
+    monkeypatch.setattr(trec, "_read_lines", lambda *_: pytest.fail("the careful way was taken"))
+    for text in (RUN, RUN.replace(" ", "\t"), RUN.replace("\n", "\r\n"), RUN.replace("d1", "d#1")):
+        readers.stage(con, put(text), "run")
+    readers.stage(con, put(QRELS), "qrels")

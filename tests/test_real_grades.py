@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 import random
 from pathlib import Path
 
@@ -68,3 +69,28 @@ def test_real_ratings_as_scikit_learn() -> None:
             assert value == pytest.approx(expected, rel=1e-12)
             compared += 1
     assert compared == 120
+
+
+@pytest.mark.long
+def test_stored_and_scored_alike(tmp_path: Path) -> None:
+    metrics = [
+        "nDCG", "nDCG@2", "DCG", "G", "nDCGrel", "Rndcg", "P(rel=3.5)@2", "AP", "ERR(max_rel=5)@5",
+        "SDCG(max_rel=4.5)@3", "BPM(T=1, max_rel=5)@4", "Compat", "bpref(rel=3)", "RBP(gain=grade)",
+    ]  # fmt: skip
+    wh = Warehouse(tmp_path / "half.duckdb")
+    assert wh.ingest_qrels("half", QRELS).status == "loaded"
+    wh.ingest_run("half", RUN, name="run")
+    for protocol in ("default", "trec_eval_9"):
+        wh.evaluate("half", metrics=metrics, protocol=protocol)
+        (stored,) = wh.leaderboard("half", metrics=metrics, protocol=protocol)
+        scored = Warehouse.score(QRELS, RUN, metrics, protocol=protocol).means()
+        for name, value in scored.items():
+            assert stored[name] == value, name
+    whole = {q: {d: math.floor(g) for d, g in docs.items()} for q, docs in QRELS.items()}
+    assert Warehouse.score(whole, RUN, metrics, protocol="trec_eval_9").means() == scored
+    shown = wh.explain("half", "run", "q1", "nDCG").text("table")
+    grades = [line.split()[3] for line in shown.splitlines()[2:7] if " x " not in line]
+    assert grades == ["0.5", "4.5", "3", "2.5"]
+    wh.ingest_qrels("half", QRELS | {"q2": {"a": 1, "b": -1}}, replace=True)
+    (changed,) = wh.qrels_diff("half", 1, 2).tables["rows"]
+    assert (changed.doc_id, changed.before, changed.after) == ("b", -0.5, -1)

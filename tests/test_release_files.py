@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,3 +109,70 @@ def test_a_skip_that_ci_does_not_expect_is_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("EXPECTED_SKIPS", str(CHECKOUT / ".ci" / "skips"))
     browser = "Skipped: no Chromium is installed (apt-get install chromium)"
     assert quick.unexpected(["Skipped: needs pdflatex", browser]) == [browser]
+
+
+def test_the_conda_recipe() -> None:
+    """Its requirements are the project's: DuckDB has another name there, and an extra is a package."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = load(EXAMPLES / "recipe.yaml")
+    assert recipe["context"]["version"] == project["version"]
+    ours = {one.replace("[widechars]", "") for one in project["dependencies"]}
+    ours = {re.sub(r"^duckdb(?=>)", "python-duckdb", one) for one in ours} | {"wcwidth"}
+    ours.add(f"python{project['requires-python']}")
+    assert {one.replace(" ", "") for one in recipe["requirements"]["run"]} == ours
+    for script in recipe["tests"][1]["script"]:
+        check(shlex.split(script)[1:])
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    assert entry.split(" = ") == ["warehouse", project["scripts"]["warehouse"]]
+
+
+def test_the_containers() -> None:
+    lines = (EXAMPLES / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if line.startswith("COPY ") and "--from" not in line:
+            assert all((CHECKOUT / name).exists() for name in line.split()[1:-1]), line
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    (asked,) = [line for line in lines if line.startswith("RUN pip install")]
+    assert set(re.findall(r"\[(.*)\]", asked)[0].split(",")) <= set(extras)
+    assert 'ENTRYPOINT ["warehouse"]' in lines
+
+    services = load(EXAMPLES / "compose.yaml")["services"]
+    assert (EXAMPLES / services["sync"]["build"]["context"]).resolve() == CHECKOUT
+    # compose has its own use of $, so that of the shell is doubled
+    (script,) = [text.replace("$$", "$") for text in services["sync"]["command"]]
+    subprocess.run(["sh", "-n", "-c", script], check=True)
+    nightly = list(commands(script))
+    assert [words[0] for words in nightly] == ["sync", "publish"]
+    board = services["board"]["command"]
+    assert board[:3] == ["serve", "--db", nightly[1][1]]
+    development = json.loads((CHECKOUT / ".devcontainer/devcontainer.json").read_text())
+    for words in (*nightly, board, *commands(development["postCreateCommand"])):
+        check(words)
+    for text in texts(services):
+        assert not re.search(r"\$\{[^}]*$", text)
+
+
+@pytest.mark.slow
+def test_a_wrong_command_is_found() -> None:
+    with pytest.raises(AssertionError):
+        check(["leaderbord"])
+    with pytest.raises(typer.TyperException):
+        check(["publish", "--no-such-option"])
+
+
+def test_what_is_said_of_the_project() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = load(CHECKOUT / "docs" / "CITATION.cff")
+    for key in ("version", "license", "keywords"):
+        assert citation[key] == project[key]
+    hooks = load(CHECKOUT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    rules = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [hook["entry"] for hook in hooks] == [
+        "ruff check",
+        "ruff format",
+        "mypy",
+        "lint-imports",
+    ]
+    assert "ruff check . && ruff format . && mypy && lint-imports" in rules

@@ -7,7 +7,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from syncs import Project
@@ -141,3 +143,39 @@ def test_the_action_for_github(night: Project, program, tmp_path: Path) -> None:
         "Queries that lost most:",
     ):
         assert text in posted
+
+
+@pytest.mark.slow
+def test_the_task_for_airflow(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks: list[dict[str, str]] = []
+    made: list[tuple[str, dict[str, object]]] = []
+
+    class Dag:
+        def __init__(self, name: str, **options: object) -> None:
+            made.append((name, options))
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    # stands in for Airflow: the names that the snippet takes from it
+    for name, content in {
+        "airflow": {},
+        "airflow.sdk": {"DAG": Dag},
+        "airflow.providers": {},
+        "airflow.providers.standard": {},
+        "airflow.providers.standard.operators": {},
+        "airflow.providers.standard.operators.bash": {
+            "BashOperator": lambda **options: tasks.append(options)
+        },
+    }.items():
+        module = ModuleType(name)
+        module.__dict__.update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    exec(compile(only("py"), PAGE, "exec"), {})
+    ((name, options),) = made
+    assert (name, options["schedule"], options["catchup"]) == ("warehouse", "*/15 * * * *", False)
+    (task,) = tasks
+    ran(task["bash_command"], home)

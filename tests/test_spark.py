@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -234,3 +235,61 @@ def test_printed_statements_run_in_spark_sql(spark: Any) -> None:
     sql = Warehouse.sql(list(NAMES), protocol="trec_eval_10", dialect="spark").rstrip().rstrip(";")
     found = {(row.metric, row.run): row.value for row in spark.sql(sql).collect()}
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["run", "query"])
+@pytest.mark.parametrize("killed", ["worker", "python"])
+def test_a_kill_among_many_predictions(
+    tmp_path: Path, killed: str, by: Literal["run", "query"]
+) -> None:
+    """Twenty million predictions; a worker with its executor, or the Python of one, is killed."""
+    with duckdb.connect() as con:
+        for number in range(20):
+            con.execute(
+                "copy (select 'q' || q as query_id, "
+                "'d' || (hash(q, d, $n) % 5000) || '_' || d as doc_id, "
+                "1000.0 - d + (hash(d, q, $n) % 3) as score from range(1000) t(q), range(1000) u(d)) "
+                f"to '{tmp_path}/run{number}.parquet'",
+                {"n": number},
+            )
+        qrels = con.sql(
+            "select 'q' || q as query_id, 'd' || (hash(q, d, 1) % 5000) || '_' || d as doc_id, "
+            "(hash(d, q) % 3)::integer as relevance from range(1000) t(q), range(0, 1000, 25) u(d)"
+        ).to_arrow_table()
+    runs = sorted(tmp_path.glob("run*.parquet"))
+    metrics = ["nDCG@10", "AP", "RR", "P@10", "R@100"]
+    plain = Warehouse.score(qrels, runs, metrics, per_query=True)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with cluster(folder) as started:
+        session = started.session()
+        deaths: list[int] = []
+
+        def kill() -> None:
+            """Once some tasks are done and others are not."""
+            tracker = session.sparkContext.statusTracker()
+            while not any(
+                stage and stage.numCompletedTasks and stage.numActiveTasks
+                for stage in map(tracker.getStageInfo, tracker.getActiveStageIds())
+            ):
+                time.sleep(0.1)
+            if killed == "worker":
+                started.kill_worker("worker1")
+                deaths.append(1)
+            else:
+                deaths.extend(started.kill_python("worker1"))
+
+        try:
+            Warehouse.score(qrels, runs[:2], metrics, engine=session)  # the executors are there
+            killer = threading.Thread(target=kill, daemon=True)
+            killer.start()
+            found = Warehouse.score(qrels, runs, metrics, engine=session, by=by, per_query=True)
+            was_alive = killer.is_alive()
+            killer.join()
+        finally:
+            session.stop()
+    assert deaths
+    assert not was_alive  # it ended in the middle
+    assert bits(found.relation) == bits(plain.relation)
+    assert bits(found.board()) == bits(plain.board())

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import ConflictError, InputError, LockedError, UsageError
-from warehouse.ingest import runs
+from warehouse.ingest import runs, steps
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.core
@@ -545,3 +545,26 @@ def test_odd_names_of_the_file(tmp_path: Path, file: str) -> None:
     wh.evaluate(metrics="RR")
     assert wh.leaderboard("tiny").fetchall() == [(1, "first", None, 1.0, 2, 2)]
     assert [path.name for path in tmp_path.iterdir()] == [file]
+
+
+def test_qrels_that_fail_half_way_leave_the_database_as_it_was(
+    wh: Warehouse, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh.ingest_qrels("tiny", QRELS)
+    before = counts(wh.path)
+
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("the power went out")
+
+    monkeypatch.setattr(steps, "outcome", failing)
+    with pytest.raises(RuntimeError, match="power"):
+        wh.ingest_qrels("tiny", {"q1": {"d1": 1}}, replace=True)
+    with pytest.raises(RuntimeError, match="power"):
+        wh.ingest_qrels("new", {"q1": {"d1": 1}})
+    assert counts(wh.path) == before
+
+
+def test_odd_names_of_the_run_file(wh: Warehouse, tmp_path: Path) -> None:
+    for name in ("a'b.run", "a b.run", "[1]*.run", "ü.run"):
+        (tmp_path / name).write_text(TREC)
+        assert wh.ingest_run("tiny", str(tmp_path / name)).name == name.removesuffix(".run")

@@ -186,3 +186,23 @@ def test_the_library_refuses_them_too(latin: Path) -> None:
     ):
         with pytest.raises(UsageError, match=r"not UTF-8|not valid Unicode text"):
             call()
+
+
+@pytest.mark.slow
+def test_a_current_folder_whose_name_is_not_utf8(
+    latin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in it is read and written by its name there; only a result in Parquet is not."""
+    inside = Path("\udce9folder")
+    inside.mkdir()
+    for name in ("one.run", "qrels.txt"):
+        (inside / name).write_bytes(Path(name).read_bytes())
+    monkeypatch.chdir(inside)
+    assert (
+        command("score", "qrels.txt", "one.run", "RR", "-f", "csv")[1] == "metric,value\nRR,1.0\n"
+    )
+    assert command("ingest", "run", "one.run", "-d", "tiny", "--db", "x.duckdb")[0] == 0
+    assert "one" in command("runs", "-f", "csv", "--db", "x.duckdb")[1]
+    assert command("publish", "replica.duckdb", "--db", "x.duckdb")[0] == 0
+    assert command("publish", "--parquet", "replica", "--db", "x.duckdb")[0] == 0
+    assert command("runs", "-o", "x.parquet", "--db", "x.duckdb")[0] == 2

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import duckdb
@@ -82,3 +84,30 @@ def test_an_interrupt_ends_it_with_130(many: Project, program) -> None:
     assert (process.returncode, "Traceback" in err) == (130, False)
     assert many.warehouse.sync().exit_code == 0
     assert held(many.path / "w.duckdb") == whole(RUNS)
+
+
+@pytest.mark.long
+def test_what_is_killed_is_finished_by_the_next(many: Project, program) -> None:
+    chance = random.Random(7)
+    database = many.path / "w.duckdb"
+    seen = 0
+    for _ in range(4):
+        process = start(program, many.path)
+        acknowledged = 0
+        for line in process.stdout:
+            acknowledged += " loaded from runs" in line
+            if acknowledged == 2:
+                break
+        time.sleep(chance.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate(timeout=30)
+        seen += acknowledged + rest.count(" loaded from runs")
+        found = held(database)
+        # what was told is there, and nothing is there by half
+        assert found["runs"] >= seen
+        assert found["runs"] == found["names"] == found["predictions"] == found["files"] - 1
+        assert found["evaluations"] == found["scores"]
+        seen = found["runs"]
+    assert many.warehouse.sync().exit_code == 0
+    assert held(database) == whole(RUNS)
+    assert many.told() == []

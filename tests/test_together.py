@@ -13,6 +13,7 @@ import pytest
 
 from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError, UsageError
+from warehouse.ingest import load_staged, many_runs
 from warehouse.readers import batches
 
 pytestmark = pytest.mark.core
@@ -363,3 +364,30 @@ def test_one_tag_twice_is_refused(write: Write, tmp_path: Path) -> None:
     paths[1].write_text(paths[1].read_text().replace(" y.run\n", " x.run\n"))
     done = Warehouse(tmp_path / "w.duckdb").ingest_runs("d", paths, name_from="tag", replace=True)
     assert [type(one).__name__ for one in done] == ["Loaded", "ConflictError"]
+
+
+def test_what_is_read_at_once_is_stored_whole_or_not_at_all(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    paths = [write(f"run{n}.run", listed(n)) for n in range(4)]
+    monkeypatch.setattr(batches, "_FILES", 2)
+    calls = iter([None, RuntimeError("the disk is full")])
+
+    def load(*arguments: Any) -> Any:
+        done = load_staged(*arguments)
+        if error := next(calls):
+            raise error
+        return done
+
+    monkeypatch.setattr(many_runs, "load_staged", load)
+    done: list[tuple[object, object]] = []
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        wh.ingest_runs("d", paths, on_run=lambda path, one: done.append((path, one.name)))  # type: ignore[union-attr]
+    assert done == [(paths[0], "run0"), (paths[1], "run1")]
+    assert wh.query("select name from store.run order by run_id").fetchall() == [
+        ("run0",),
+        ("run1",),
+    ]
+    runs = "select distinct run_id from store.prediction union select distinct run_id from store.ranking"
+    assert sorted(wh.query(runs).fetchall()) == [(1,), (2,)]

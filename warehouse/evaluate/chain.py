@@ -160,7 +160,7 @@ class _Group:
         self._columns: dict[str, str] = {}
 
     def add(self, name: str, values: Expression) -> str:
-        """Add an expression; return its column, which may be that of an equal one."""
+        """Add an expression; return its column, which equal expressions share."""
         sql = values.sql
         self._by |= dict.fromkeys(values.by)
         for number, fact in enumerate(values.facts):

@@ -195,7 +195,7 @@ class Plan:
                 values, read = self._render(found.body, params | functions_of, found.reads, params)
                 if writer.expression is not None:
                     if values:
-                        raise ValueError("there is SQL beside the call of value")
+                        raise ValueError("it holds SQL outside the call of value")
                     values = writer.expression
             except _TEMPLATE_ERRORS as error:
                 raise DefinitionError(

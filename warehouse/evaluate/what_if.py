@@ -140,7 +140,7 @@ def _missing(
     runs: Sequence[Candidate],
     slice: str | None,
 ) -> dict[str, list[int]]:
-    """Return by metric the places of those of the runs that have no value."""
+    """Return by metric the positions of the runs that have no value of it."""
     rows = con.execute(
         render("analyses/missing_values", slice=slice),
         {

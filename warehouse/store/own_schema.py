@@ -182,15 +182,14 @@ def history(folder: Path) -> str:
 def make_new(con: duckdb.DuckDBPyConnection, alias: str) -> bool:
     """Make all tables and views in an empty file, without the migrations; return whether it did.
 
-    It does not if the script is that of other migrations.
+    It does not if other migrations are there than the script was made of.
     """
     script = (_folder() / NEW).read_text(encoding="utf-8")
     if script.partition("\n")[0] != history(_folder()):
         return False
     con.execute(f"use {ident(alias)}.main")
-    for (
-        line
-    ) in script.splitlines():  # DuckDB 1.5 takes a name of a window for that of the next view
+    # one by one: DuckDB 1.5 does not tell windows of one name in two views apart
+    for line in script.splitlines():
         con.execute(line)
     return True
 
