@@ -14,11 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import duckdb
 import pytest
 
 from warehouse import Warehouse
-from warehouse.store import database, parsed
+from warehouse.store import database
 from warehouse.store.engine_errors import at_the_edge
 
 # By hand: AP of q1 is (1/2 + 2/3) / 2 = 7/12, that of q2 is 1, so the mean is 19/24.
@@ -133,26 +132,6 @@ def test_where_a_file_would_stay_open(
         work()
     assert wh.ingest_run("tiny", RUN, name="three").status == "loaded"
     assert len(kept.fetchall()) == 1
-
-
-def test_a_table_that_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of the call before would count twice."""
-    con = parsed.remembering(duckdb.connect())
-    made = "create or replace temp table given as select 1 as value"
-    con.execute(made)
-    run = parsed._Remembering._anew
-
-    def broken_off(self: Any, statement: Any, parameters: Any) -> Any:
-        if "truncate" in statement.query:
-            raise RuntimeError("Query interrupted")
-        return run(self, statement, parameters)
-
-    monkeypatch.setattr(parsed._Remembering, "_anew", broken_off)
-    with pytest.raises(RuntimeError):
-        con.execute(made)
-    monkeypatch.undo()
-    con.execute(made)
-    assert con.execute("select count(*) from given").fetchall() == [(1,)]
 
 
 def test_a_long_statement() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from typing import Any
 
@@ -12,7 +11,6 @@ from tests.refusals import expect_refusal
 from warehouse import Warehouse
 from warehouse.errors import InputError
 from warehouse.evaluate.scoring import Scores
-from warehouse.store import database
 
 QRELS = {
     "q1": {"a": 2, "b": 0, "c": 1},
@@ -96,45 +94,3 @@ def test_what_is_refused() -> None:
             call()
     with expect_refusal("relstring"):
         Warehouse.scorer(QRELS, "relstring_3")
-
-
-class Counting:
-    """A connection that counts the statements that it executes, each of a text with several.
-
-    DuckDB looks for the objects that a statement reads beside the call: they are passed on.
-    """
-
-    def __init__(self, con: Any) -> None:
-        self._con = con
-        self.count = 0
-
-    def execute(self, query: Any, parameters: Any = None) -> Any:
-        several = self._con.extract_statements(query) if isinstance(query, str) else [query]
-        self.count += len(several)
-        frame = inspect.currentframe()
-        caller = {} if frame is None or frame.f_back is None else frame.f_back.f_globals
-        names = {"con": self._con, "query": query, "parameters": parameters}
-        return eval("con.execute(query, parameters)", {**caller, **names})
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._con, name)
-
-
-def test_how_many_statements_a_small_call_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Counting] = []
-    open_ = database.scratch
-
-    def scratch(resources: database.Resources) -> Counting:
-        made.append(Counting(open_(resources)))
-        return made[-1]
-
-    monkeypatch.setattr(database, "scratch", scratch)
-    Warehouse.score(QRELS, RUNS["all queries judged"], METRICS)
-    one_shot = made[0].count
-    with Warehouse.scorer(QRELS, METRICS) as scorer:
-        for _ in range(6):
-            before = made[1].count
-            scorer(RUNS["all queries judged"])
-    # some look for what is unusual: queries without relevant documents, several systems, own documents
-    assert one_shot <= 66
-    assert made[1].count - before <= 34

@@ -18,7 +18,6 @@ from warehouse.readers import batches
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.engine_errors import at_the_edge
-from warehouse.store.parsed import remembering
 
 
 class Scorer:
@@ -203,7 +202,7 @@ def prepare(
         where=(where, qrels_where, run_where),
         repeated=(repeated, qrels_repeated, run_repeated),
     )
-    con = remembering(database.scratch(resources or database.Resources()))
+    con = database.scratch(resources or database.Resources())
     try:
         truth = files.read_truth(
             con, qrels, asked.work,

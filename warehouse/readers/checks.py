@@ -464,8 +464,11 @@ def run_warnings(
 def _may_find_itself(con: Connection) -> bool:
     """Whether a fourth of the first lists have the document with the id of their query."""
     first = f"(select query_id, doc_id from staged limit {_FIRST})"
-    sql = f"select 4 * count_if(query_id = doc_id) >= count(distinct query_id) from {first}"
-    return bool(con.execute(sql).fetchall()[0][0])
+    ((own,),) = con.execute(f"select count_if(query_id = doc_id) from {first}").fetchall()
+    if not own:  # as usual, so that no lists are counted
+        return False
+    ((lists,),) = con.execute(f"select count(distinct query_id) from {first}").fetchall()
+    return bool(4 * own >= lists)
 
 
 def holding(
