@@ -147,7 +147,6 @@ def test_relation_header(name: str) -> None:
     assert relation.summary
     assert relation.grain
     assert set(relation.reads) <= set(RELATIONS)
-    assert set(relation.needs) <= set(relations.NEEDS)
     assert set(relation.params) <= relations.variables(name)
     assert relations.variables(name) <= relations.EVALUATION_VARIABLES | {
         p.name for found in catalogue.catalogue().values() for p in found.parameters
@@ -287,7 +286,11 @@ def test_what_a_relation_reads_is_what_it_says(name: str) -> None:
             "numbered": ties == "rank",
             **{r: r for r in head["reads"]},
         }  # fmt: skip
-        reads |= tables_of(template.render(**values))
+        noted: dict[str, None] = {}
+        in_scope = {table: templates.Mention(table, noted) for table in relations.SCOPE}
+        read = tables_of(template.render(**values, **in_scope))
+        assert read & set(relations.SCOPE) == set(noted)
+        reads |= read
     assert reads - set(SCOPE) == set(head["reads"])
 
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from textwrap import wrap
+from typing import NamedTuple
 
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_several
 from warehouse.evaluate.chain import Chain, chain
-from warehouse.evaluate.plan import plan
+from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metric, Metrics, parse
@@ -18,7 +19,6 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import dialects, functions, relations, templates
 from warehouse.sql_text.quoting import ident
 
-_WORD = re.compile(r"\w+")
 _PART = re.compile(r'"[^"]+"|[^."]+')
 # The tables that the steps read in addition to runs and qrels, with their columns.
 _TABLES = {
@@ -59,13 +59,14 @@ def compose(
         raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
     tables = {"run": _qualified(run), "qrels": _qualified(qrels), "dataset": dataset}
     in_duckdb = dialect in (None, "duckdb")
-    whole = _statement(asked, rules, tables, by_query=by_query, in_duckdb=in_duckdb)
+    made = _statement(asked, rules, tables, by_query=by_query, in_duckdb=in_duckdb)
+    whole = made.sql
     about = [_about(metric, rules) for metric in asked]
     if dataset is None:
-        iteration = ", iteration" if "iteration as iteration" in whole else ""
+        iteration = ", iteration" if made.reads_iterations else ""
         read = [f"{_in_line(run)} (run, query_id, doc_id, score)"]
         read += [f"{_in_line(qrels)} (query_id, doc_id, relevance{iteration})"]
-        read += [one for step, one in _TABLES.items() if f"{step} as (" in whole]
+        read += [one for step, one in _TABLES.items() if step in made.steps]
         about.append("-- reads " + "\n-- and ".join(read))
     macros = functions.script(whole)
     if dialect is not None:
@@ -114,7 +115,7 @@ def _macro(metric: Metric, protocol: Protocol, *, has_cutoff: bool) -> str:
         arguments += ", k"
         if not metric.definition.needs_cutoff and _is_same_with_null(metric, protocol, tables):
             arguments += " := null"
-    sql = dialects.translated(_statement([metric], protocol, tables), "duckdb", str(metric))
+    sql = dialects.translated(_statement([metric], protocol, tables).sql, "duckdb", str(metric))
     name = ident(metric.name)
     return (
         f"{_about(metric, protocol)}\ncreate or replace macro {name}({arguments}) as table\n{sql};"
@@ -129,8 +130,16 @@ def _is_same_with_null(
         (key, None if key == metric.definition.at else one) for key, one in metric.values
     )
     without = replace(metric, values=values)
-    given = _statement([metric], protocol, tables).replace(str(metric), str(without))
-    return re.sub(r"\bk\b", "null", given) == _statement([without], protocol, tables)
+    given = _statement([metric], protocol, tables).sql.replace(str(metric), str(without))
+    return re.sub(r"\bk\b", "null", given) == _statement([without], protocol, tables).sql
+
+
+class _Statement(NamedTuple):
+    """A statement, the names of its steps, and whether it reads iterations of judgments."""
+
+    sql: str
+    steps: frozenset[str]
+    reads_iterations: bool
 
 
 def _statement(
@@ -140,28 +149,23 @@ def _statement(
     *,
     by_query: bool = False,
     in_duckdb: bool = True,
-) -> str:
+) -> _Statement:
     """Return the statement alone; `tables` has SQL of the runs and of the qrels, or a dataset."""
     if len(metrics) > 1 and {_kind(metric) for metric in metrics} != {"metric"}:
         problem = "a curve, and a metric in Python, have other columns than a metric in SQL has"
         raise UsageError(f"{problem}: ask for the SQL of each one by itself")
     work = plan(metrics, protocol)
-    matched = work.table(relations.get("matched"), {})
-    needs = frozenset().union(*(work.needs_of(metric) for metric in metrics))
-    reads_predictions = "predictions" in needs
     found = chain(work, metrics)
-    read = {word for sql in found.steps.values() for word in _words(sql)}
-    scope = {
-        name: templates.render(
-            f"composed/{name}",
-            **tables, matched=matched, exclude=protocol.exclude, ordering=protocol.ordering,
-            in_duckdb=in_duckdb,
-            reads_hits="scope_hit" in read, reads_predictions=reads_predictions,
-            reads_iterations=bool({"scope_iteration", "scope_preference"} & read),
-            in_order=any(map(work.follows_source, metrics)),
-        )
-        for name in templates.names_in("composed")
-    }  # fmt: skip
+    reads = [work.read[str(metric)] for metric in metrics]
+    in_scope = {"scope_run", *(table for read in reads for table in read.scope)}
+    reads_iterations = not in_scope.isdisjoint({"scope_iteration", "scope_preference"})
+    steps = _steps(
+        work,
+        [*sorted(in_scope), *(table for read in reads for table in read.tables)],
+        **tables, exclude=protocol.exclude, ordering=protocol.ordering, in_duckdb=in_duckdb,
+        reads_hits="scope_hit" in in_scope, reads_predictions="scope_prediction" in in_scope,
+        reads_iterations=reads_iterations, in_order=any(map(work.follows_source, metrics)),
+    )  # fmt: skip
     values = [
         templates.render(
             "statements/composed_values",
@@ -171,11 +175,11 @@ def _statement(
         )
         for metric, (step, column) in found.values.items()
     ]  # fmt: skip
-    own = found.without(work.tables).steps
-    steps = _steps([*own.values(), *values], scope | work.tables) | own
+    steps |= found.without(work.tables).steps
     order = ", ".join("123"[: 3 if by_query else 2])
     whole = Chain(steps, frozenset(work.inline)).written()
-    return "\n".join([whole, "\nunion all\n".join(values), f"order by {order}"])
+    sql = "\n".join([whole, "\nunion all\n".join(values), f"order by {order}"])
+    return _Statement(sql, frozenset(steps), reads_iterations)
 
 
 def _kind(metric: Metric) -> str:
@@ -200,24 +204,31 @@ def _in_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _words(sql: str) -> list[str]:
-    return list(dict.fromkeys(_WORD.findall(sql)))
+def _steps(work: Plan, read: Iterable[str], **words: object) -> dict[str, str]:
+    """Return some tables of a plan and in scope, and what they read, each before its readers.
 
-
-def _steps(asked: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
-    """Return the known steps that some SQL names, and those that these name, each before its readers."""
-    seen: set[str] = set()
+    `words` are what the templates of the tables in scope ask for, besides names of tables.
+    """
+    in_scope = templates.names_in("composed")
+    matched = work.table(relations.get("matched"), {})
     found: dict[str, str] = {}
 
-    def follow(sql: str) -> None:
-        for name in _words(sql):
-            if name in known and name not in seen:
-                seen.add(name)
-                follow(known[name])
-                found[name] = known[name]
+    def follow(name: str) -> None:
+        if name in found:
+            return
+        noted: dict[str, None] = {}
+        if name in work.tables:
+            sql, noted = work.tables[name], work.read[name].scope | work.read[name].tables
+        else:
+            mentions = {one: templates.Mention(one, noted) for one in in_scope}
+            mentions["matched"] = templates.Mention(matched, noted)
+            sql = templates.render(f"composed/{name}", **words, **mentions)
+        for one in noted:
+            follow(one)
+        found[name] = sql
 
-    for sql in asked:
-        follow(sql)
+    for name in read:
+        follow(name)
     return found
 
 

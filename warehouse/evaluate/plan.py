@@ -44,14 +44,20 @@ class Contents:
 
 @dataclass
 class _Read:
-    """What a rendered template reads: tables of the plan, and what must be in scope."""
+    """What a rendered template reads: tables of the plan and, itself or through them, in scope."""
 
-    tables: list[str] = field(default_factory=list)
-    needs: frozenset[str] = frozenset()
+    tables: dict[str, None] = field(default_factory=dict)
+    scope: dict[str, None] = field(default_factory=dict)
 
-    def add(self, tables: Iterable[str], needs: frozenset[str]) -> None:
-        self.tables += [table for table in tables if table not in self.tables]
-        self.needs |= needs
+    @property
+    def needs(self) -> frozenset[str]:
+        """What must be in scope besides judgments and hits."""
+        return frozenset(need for table in self.scope if (need := relations.SCOPE[table]))
+
+    def add(self, table: str, scope: Iterable[str]) -> None:
+        """Add a table of the plan, and what it reads in scope."""
+        self.tables[table] = None
+        self.scope |= dict.fromkeys(scope)
 
 
 @dataclass
@@ -70,7 +76,7 @@ class _Reference:
 
     def __str__(self) -> str:
         table = self._plan.table(self._relation, self._params)
-        self._read.add([table], self._plan.read[table].needs)
+        self._read.add(table, self._plan.read[table].scope)
         return table
 
 
@@ -179,7 +185,7 @@ class Plan:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what the metrics need in scope besides judgments and hits: see relations.NEEDS."""
+        """Return what the metrics need in scope besides judgments and hits: see relations.SCOPE."""
         of_metrics = (self.needs_of(metric) for metric in self.queries)
         return self.protocol.needs.union(*of_metrics)
 
@@ -202,10 +208,10 @@ class Plan:
                     f"{metric}: the template {found.where} fails: {error}"
                 ) from error
             if found.is_own:
-                read.add([self.rankings(metric)], frozenset())  # its rows are checked against these
+                read.add(self.rankings(metric), ())  # its rows are checked against these
             for table in (self.relevant(metric), self.weights(metric)):
                 if table is not None:
-                    read.add([table], self.read[table].needs)
+                    read.add(table, self.read[table].scope)
             self.queries[metric] = values
             self.read[str(metric)] = read
         return self.queries[metric]
@@ -241,7 +247,6 @@ class Plan:
         if table not in self.tables:
             values = dict.fromkeys(relation.optional) | usual | {**params, **rules}
             sql, read = self._render(relation.body, values, relation.reads, params)
-            read.add([], frozenset(relation.needs))
             self.tables[table] = sql
             self.read[table] = read
             if relation.inline:
@@ -258,7 +263,10 @@ class Plan:
         params: Mapping[str, Any],
     ) -> tuple[str, _Read]:
         read = _Read()
-        names = {name: _Reference(self, relations.get(name), params, read) for name in reads}
+        names: dict[str, Any] = {
+            table: templates.Mention(table, read.scope) for table in relations.SCOPE
+        }
+        names |= {name: _Reference(self, relations.get(name), params, read) for name in reads}
         return templates.compiled(body).render(**{**values, **names}).strip(), read
 
     def _rules(self, params: Mapping[str, Any]) -> dict[str, Any]:

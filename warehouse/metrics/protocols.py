@@ -81,7 +81,7 @@ class Protocol:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what must be in scope to leave documents out: see relations.NEEDS."""
+        """Return what must be in scope to leave documents out: see relations.SCOPE."""
         if self.exclude is None:
             return frozenset()
         beside = {SELF: (), TRAINING: ("training",)}.get(self.exclude, ("query_attributes",))

@@ -29,27 +29,40 @@ PROTOCOL_VARIABLES = frozenset(
 # documents, whether the documents of predictions are numbers, and whether any scores are equal. All
 # other variables are parameters of the metric.
 EVALUATION_VARIABLES = PROTOCOL_VARIABLES | {"sliced", "sparse", "numbered", "tied"}
-# What an evaluation puts in scope only for metrics that need it.
-NEEDS = (
-    "predictions", "iterations", "preferences", "training", "attributes", "query_attributes",
-    "assignments", "citations",
-)  # fmt: skip
+# The tables that an evaluation puts in scope, by the names that relations read them by, each with the
+# need of a metric for which alone it is filled, if there is one.
+SCOPE: Mapping[str, str | None] = {
+    "scope_run": None,
+    "scope_ranking": None,
+    "scope_hit": None,
+    "scope_judgment": None,
+    "scope_query": None,
+    "scope_document": None,
+    "scope_part": None,
+    "scope_prediction": "predictions",
+    "scope_iteration": "iterations",
+    "scope_preference": "preferences",
+    "scope_training": "training",
+    "scope_attribute": "attributes",
+    "scope_query_attribute": "query_attributes",
+    "scope_assignment": "assignments",
+    "scope_citation": "citations",
+}
 
 
 class Relation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A relation as its file defines it.
 
-    `needs` names what must be in scope besides judgments and hits. An `inline` relation is computed
-    where it is read, the others once for all readers. `params` are parameters of every metric that
-    reads the relation, declared as in a metric's header; `optional` are parameters that a metric may
-    have, None if it does not; `assumes` has values in place of None.
+    An `inline` relation is computed where it is read, the others once for all readers. `params` are
+    parameters of every metric that reads the relation, declared as in a metric's header; `optional`
+    are parameters that a metric may have, None if it does not; `assumes` has values in place of None.
+    Its SQL reads other relations, and the tables in `SCOPE`, by names in braces.
     """
 
     name: str
     summary: str
     grain: tuple[str, ...]
     reads: tuple[str, ...]
-    needs: tuple[str, ...] = ()
     inline: bool = False
     optional: tuple[str, ...] = ()
     assumes: dict[str, Any] = {}
@@ -72,9 +85,9 @@ def get(name: str) -> Relation:
 
 @cache
 def variables(name: str) -> frozenset[str]:
-    """Return the variables of a relation and of all that it reads, without names of relations."""
+    """Return the variables of a relation and of all that it reads, without names of tables."""
     relation = get(name)
-    found = set(templates.variables(relation.body)) - set(relation.reads)
+    found = templates.variables(relation.body) - {*relation.reads, *SCOPE}
     for read in relation.reads:
         found |= variables(read)
     return frozenset(found)

@@ -95,6 +95,18 @@ def environment() -> jinja2.Environment:
     return env
 
 
+class Mention:
+    """The name of a table in a template's values: writing it notes that the table is read."""
+
+    def __init__(self, name: str, noted: dict[str, None]) -> None:
+        self._name = name
+        self._noted = noted
+
+    def __str__(self) -> str:
+        self._noted[self._name] = None
+        return self._name
+
+
 def render(name: str, **values: Any) -> str:
     """Render `sql/<name>.sql.j2` with its variables, without its header."""
     try:

@@ -59,15 +59,6 @@ scope_judgment as (
             )
         end
 ),
-ideal_gains as (
-    select
-        query_id,
-        relevance,
-        row_number() over best_first as ideal_rank
-    from scope_judgment
-    where relevance > 0
-    window best_first as (partition by query_id order by relevance desc)
-),
 scope_prediction as (
     select
         run,
@@ -144,17 +135,6 @@ scope_hit as (
     select *, rank as whole_rank
     from matched
 ),
-retrieved as not materialized (
-    select
-        run_id,
-        query_id,
-        doc_id,
-        relevance,
-        rel_so_far,
-        nonrel_so_far,
-        rank
-    from scope_hit
-),
 stored_list as (
     select run_id, query_id, count(*) as num_ret
     from scope_prediction
@@ -186,6 +166,26 @@ scope_run as (
             when count(judged.doc_id) > 0 then true
             else error('run ' || run || ': no document of it is judged; are the ids written alike?')
         end
+),
+ideal_gains as (
+    select
+        query_id,
+        relevance,
+        row_number() over best_first as ideal_rank
+    from scope_judgment
+    where relevance > 0
+    window best_first as (partition by query_id order by relevance desc)
+),
+retrieved as not materialized (
+    select
+        run_id,
+        query_id,
+        doc_id,
+        relevance,
+        rel_so_far,
+        nonrel_so_far,
+        rank
+    from scope_hit
 ),
 rankings as (
     with
