@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from projects import Answer
 from shared_cases import CASES, needs_cases
 from test_metric_properties import collection
 
+from warehouse.errors import UsageError
 from warehouse.warehouse import Warehouse
 
 # nDCG of query 1, b (2), x, a (1): (2 / log2(2) + 1 / log2(4)) / (2 / log2(2) + 1 / log2(3)).
@@ -174,6 +177,7 @@ def test_macros_of_all_established_metrics() -> None:
         "select function_name, parameters from duckdb_functions() where not internal"
     )
     made = dict(rows.fetchall())
+    assert made.pop("evaluate") == ["run_table", "qrels_table", "metrics"]
     assert made.keys() >= {
         "AP",
         "nDCG",
@@ -189,16 +193,77 @@ def test_macros_of_all_established_metrics() -> None:
     assert len(made) > 40
     for name, parameters in made.items():
         at, k = ("@3", ", k := 3") if "k" in parameters else ("", "")
-        found = con.execute(
-            f"select run, value from {name}('mine.run', 'mine.qrels'{k})"
-        ).fetchall()
-        expected = con.execute(asked(f"{name}{at}")).fetchall()
-        assert found == [(run, value) for _, run, value in expected], name
+        found = con.execute(f"from {name}('mine.run', 'mine.qrels'{k})").fetchall()
+        assert found == con.execute(asked(f"{name}{at}")).fetchall()
     for name in ("AP", "nDCG", "RR", "DCG", "ERR"):
         found = con.execute(f"select value from {name}('mine.run', 'mine.qrels')").fetchall()
         assert found == [(value,) for *_, value in con.execute(asked(name)).fetchall()], name
     with pytest.raises(duckdb.Error, match="k"):  # a precision has a cutoff
         con.execute("from P('mine.run', 'mine.qrels')")
+    several = ["AP", "nDCG@3", "RR", "P@2"]
+    found = con.execute("from evaluate('mine.run', 'mine.qrels', $1)", [several]).fetchall()
+    assert sorted(found) == sorted(con.execute(asked(" ".join(several))).fetchall())
+
+
+def test_macros_of_some_metrics(con: duckdb.DuckDBPyConnection) -> None:
+    """A name of a metric or a table is data in what they make of it. By hand: RR, and nDCG above."""
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed: extra sql")
+    con.execute(Warehouse.sql("RR nDCG@10", form="macro"))
+    values = (1.25 * 2 / 2.6309297535714574 + 0.6309297535714575) / 2
+    assert con.execute("from nDCG('mine.run', 'mine.qrels', k := 10)").fetchall() == [
+        ("nDCG@10", "one", pytest.approx(values, abs=1e-15))
+    ]
+    con.execute("""create table mine."it's" as from mine.run""")
+    found = con.execute("""from evaluate('mine."it''s"', 'mine.qrels', ['RR'])""").fetchall()
+    assert found == [("RR", "one", 0.75)]
+    for metric in ("no", "RR\"('mine.run', 'mine.qrels') union all from nDCG('a', 'b') -- "):
+        with pytest.raises(duckdb.Error, match="does not exist"):
+            con.execute("from evaluate('mine.run', 'mine.qrels', $1)", [[metric]]).fetchall()
+    for wrong in ({"dataset": "tiny"}, {"dialect": "postgres"}, {"by_query": True}, {"run": "r"}):
+        with pytest.raises(UsageError, match="leave out"):
+            Warehouse.sql("RR", form="macro", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="would both be the macro nDCG"):
+        Warehouse.sql("nDCG@5 nDCG@10", form="macro")
+
+
+def test_a_model_of_dbt(con: duckdb.DuckDBPyConnection) -> None:
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed: extra sql")
+    model = Warehouse.sql("RR", form="model", run="raw.my_run", qrels="my_qrels")
+    assert model.count("{{") == model.count("{%") + 2 == 2
+    query = model.replace("{{ source('raw', 'my_run') }}", "mine.run")
+    query = query.replace("{{ ref('my_qrels') }}", "mine.qrels")
+    assert con.execute(query).fetchall() == [("RR", "one", 0.75)]
+    for name in ("a.b.c", "it's", "a') }} {{ ref('b"):
+        with pytest.raises(UsageError, match="name a model"):
+            Warehouse.sql("RR", form="model", run=name)
+
+
+@pytest.mark.slow
+def test_dbt_builds_a_model(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    """With dbt-duckdb, over tables of a source."""
+    pytest.importorskip("dbt.adapters.duckdb", reason="dbt is not installed")
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed: extra sql")
+    con.execute(f"attach '{tmp_path / 'w.duckdb'}' as file; create schema file.raw")
+    con.execute("create table file.raw.run as from mine.run")
+    con.execute("create table file.raw.qrels as from mine.qrels; detach file")
+    profile = "ranking: {target: dev, outputs: {dev: {type: duckdb, path: w.duckdb}}}"
+    files = {
+        "dbt_project.yml": "{name: ranking, profile: ranking}",
+        "profiles.yml": profile,
+        "models/raw.yml": "sources: [{name: raw, tables: [{name: run}, {name: qrels}]}]",
+        "models/quality.yml": "models: [{name: quality, columns: [{name: value, tests: [not_null]}]}]",
+        "models/quality.sql": Warehouse.sql("RR", form="model", run="raw.run", qrels="raw.qrels"),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    made = subprocess.run(
+        [sys.executable, "-m", "dbt.cli.main", "build"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as file:
+        assert file.execute("from quality").fetchall() == [("RR", "one", 0.75)]
 
 
 def test_the_pack_stands_alone(run: Callable[..., Answer]) -> None:

@@ -2560,19 +2560,22 @@ class Warehouse:
         protocol: str = protocols.DEFAULT,
         by_query: bool = False,
         dialect: str | None = None,
+        form: Literal["query", "macro", "model"] = "query",
     ) -> str:
         """Return the SQL that computes some metrics, for a plain DuckDB: macros and one statement.
 
         It reads two tables: `run`, with the columns run, query_id, doc_id and score, and `qrels`, with
         the columns query_id, doc_id and relevance. With a `dataset`, it reads the current runs and qrels
         of that dataset in a warehouse or a replica. It returns metric, run, value, and with `by_query`
-        query_id. In a `dialect`, it is one statement without macros.
+        query_id. In a `dialect`, it is one statement without macros. The `form` macro makes a table
+        macro of each metric, and the form model a model of dbt, over the models `run` and `qrels`; both
+        need the extra `sql`.
         """
         from warehouse.evaluate.compose import compose
 
         return compose(
             metrics, protocol, run=run, qrels=qrels, dataset=dataset, by_query=by_query,
-            dialect=dialect,
+            dialect=dialect, form=form,
         )  # fmt: skip
 
     @staticmethod
@@ -2580,7 +2583,8 @@ class Warehouse:
         """Return SQL that makes a table macro of each established metric in any DuckDB database.
 
         `from nDCG('my_run', 'my_qrels', k := 10)` then returns metric, run and value, of two tables as
-        `sql` reads them. It needs the extra `sql`.
+        `sql` reads them, and `from evaluate('my_run', 'my_qrels', ['AP', 'nDCG@10'])` those of several.
+        It needs the extra `sql`.
         """
         from warehouse.evaluate.compose import macros
 

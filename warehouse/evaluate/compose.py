@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from warehouse.config.project import request
-from warehouse.errors import UsageError, check_several
+from warehouse.errors import UsageError, check_several, check_word
 from warehouse.evaluate.chain import Chain, chain
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.metrics import protocols
@@ -17,9 +17,11 @@ from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metric, Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import dialects, functions, relations, templates
-from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.quoting import ident, literal
 
 _PART = re.compile(r'"[^"]+"|[^."]+')
+# A query over tables, table macros that are given tables, or a model of dbt.
+Form = Literal["query", "macro", "model"]
 # The tables that the steps read in addition to runs and qrels, with their columns.
 _TABLES = {
     "scope_training": "training (query_id, doc_id, relevance)",
@@ -41,14 +43,17 @@ def compose(
     dataset: str | None = None,
     by_query: bool = False,
     dialect: str | None = None,
+    form: Form = "query",
 ) -> str:
     """Return one statement that computes some metrics, after the macros that it calls.
 
     It reads two tables: `run`, with the columns run, query_id, doc_id and score, and `qrels`, with the
     columns query_id, doc_id and relevance. With a `dataset`, it reads the current runs and qrels of
     that dataset in a warehouse, or in a replica. Its columns are metric, run and value, and with
-    `by_query` also query_id. In a `dialect` it calls no macros. Raises UsageError for a metric that the
-    dialect does not have.
+    `by_query` also query_id. In a `dialect` it calls no macros. Its `form` may also be a table macro of
+    each metric and `evaluate`, as `macros` makes them, or a model of dbt: `run` and `qrels` are then
+    models, or tables of a source, as in `raw.run`. Raises UsageError for a metric that the dialect does
+    not have.
 
     >>> print(compose("P@5").splitlines()[0])
     -- P@5: Precision, under the protocol default
@@ -57,6 +62,18 @@ def compose(
     asked = parse(*check_several("metrics", metrics), defaults=rules.defaults())
     if dataset is not None and dialect is not None:
         raise UsageError("a warehouse is a DuckDB file: leave out the dialect, or the dataset")
+    check_word("form", form, get_args(Form))
+    if form != "query" and dataset is not None:
+        raise UsageError(f"a {form} reads tables that it is given: leave out the dataset")
+    if form == "macro":
+        if dialect not in (None, "duckdb") or by_query or (run, qrels) != ("run", "qrels"):
+            problem = "table macros are DuckDB's, are given their tables, and return a value by run"
+            raise UsageError(f"{problem}: leave out the dialect, the tables and by_query")
+        return _macros(asked, rules)
+    models = {"run": run, "qrels": qrels} if form == "model" else {}
+    if models:
+        dialect = dialect or "duckdb"
+        run, qrels = "dbt_run", "dbt_qrels"
     tables = {"run": _qualified(run), "qrels": _qualified(qrels), "dataset": dataset}
     in_duckdb = dialect in (None, "duckdb")
     made = _statement(asked, rules, tables, by_query=by_query, in_duckdb=in_duckdb)
@@ -73,7 +90,22 @@ def compose(
         macros, whole = [], dialects.translated(whole, dialect, ", ".join(map(str, asked)))
         if dialect not in dialects.TESTED:
             about.append(f"-- translated for {dialect}, where we have not run it")
-    return "\n\n".join([*about, *macros, whole]) + ";\n"
+    for name, model in models.items():
+        whole = re.sub(rf"[\"`]?dbt_{name}[\"`]?", _referred(model), whole)
+    return "\n\n".join([*about, *macros, whole]) + ("\n" if models else ";\n")
+
+
+def _referred(model: str) -> str:
+    """Return how dbt names a model, or a table of a source.
+
+    >>> _referred("raw.run")
+    "{{ source('raw', 'run') }}"
+    """
+    names = model.split(".")
+    if len(names) > 2 or not all(re.fullmatch(r"\w+", name) for name in names):
+        raise UsageError(f"{model}: name a model of dbt, or a table of a source: as in raw.run")
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"{{{{ {'source' if len(names) > 1 else 'ref'}({quoted}) }}}}"
 
 
 class _Argument(int):
@@ -88,34 +120,49 @@ class _Argument(int):
 def macros(protocol: str = protocols.DEFAULT) -> str:
     """Return a table macro for each established metric that reads runs and judgments alone.
 
-    `from nDCG('my_run', 'my_qrels', k := 10)` returns metric, run and value in any DuckDB.
+    `from nDCG('my_run', 'my_qrels', k := 10)` returns metric, run and value in any DuckDB, and so does
+    `from evaluate('my_run', 'my_qrels', ['AP', 'nDCG@10'])` for several of them.
     """
     rules = protocols.get(protocol)
-    made = []
-    for name, found in sorted(catalogue().items(), key=lambda one: one[0].lower()):
-        needs_more = {p.name for p in found.parameters if p.required} - {"cutoff"}
-        if found.maturity != "established" or found.is_own or needs_more:
-            continue
-        cutoff = found.parameter("cutoff")
-        (metric,) = parse(f"{name}@10" if cutoff else name, defaults=rules.defaults())
-        if not plan([metric], rules).needs <= {"predictions"}:
-            continue
-        made.append(_macro(metric, rules, has_cutoff=cutoff is not None))
-    return "\n\n".join(made) + "\n"
+    found: list[Metric] = []
+    for name, definition in sorted(catalogue().items(), key=lambda one: one[0].lower()):
+        needs_more = {p.name for p in definition.parameters if p.required} - {"cutoff"}
+        if definition.maturity == "established" and not definition.is_own and not needs_more:
+            text = f"{name}@10" if definition.parameter("cutoff") else name
+            found += parse(text, defaults=rules.defaults())
+    reads_alone = [one for one in found if plan([one], rules).needs <= {"predictions"}]
+    return _macros(reads_alone, rules)
 
 
-def _macro(metric: Metric, protocol: Protocol, *, has_cutoff: bool) -> str:
+def _macros(metrics: Sequence[Metric], protocol: Protocol) -> str:
+    """Return a table macro for each of some metrics, and `evaluate` for several of them."""
+    named: dict[str, Metric] = {}
+    for metric in metrics:
+        if _kind(metric) != "metric":
+            raise UsageError(f"{metric}: a table macro has a metric in SQL; ask for its SQL alone")
+        other = named.setdefault(metric.name.lower(), metric)
+        if other is not metric:
+            problem = f"{other} and {metric} would both be the macro {metric.name}"
+            raise UsageError(f"{problem}: ask for one; a cutoff is its argument k")
+    made = [_macro(metric, protocol) for metric in metrics]
+    return "\n\n".join([*made, templates.render("statements/evaluate_macro")]) + "\n"
+
+
+def _macro(metric: Metric, protocol: Protocol) -> str:
     """Return a table macro of a metric, with its cutoff as an argument if it has one."""
     tables = {"run": "query_table(run_table)", "qrels": "query_table(qrels_table)", "dataset": None}
     arguments = "run_table, qrels_table"
-    if has_cutoff:
+    label = None
+    if metric.definition.parameter("cutoff"):
         at = metric.definition.at
         values = tuple((key, _Argument(10) if key == at else one) for key, one in metric.values)
         metric = replace(metric, values=values)
+        label = f"replace({literal(str(metric))}, '@k', coalesce('@' || k, ''))"
         arguments += ", k"
         if not metric.definition.needs_cutoff and _is_same_with_null(metric, protocol, tables):
             arguments += " := null"
-    sql = dialects.translated(_statement([metric], protocol, tables).sql, "duckdb", str(metric))
+    whole = _statement([metric], protocol, tables, label=label).sql
+    sql = dialects.translated(whole, "duckdb", str(metric))
     name = ident(metric.name)
     return (
         f"{_about(metric, protocol)}\ncreate or replace macro {name}({arguments}) as table\n{sql};"
@@ -149,8 +196,12 @@ def _statement(
     *,
     by_query: bool = False,
     in_duckdb: bool = True,
+    label: str | None = None,
 ) -> _Statement:
-    """Return the statement alone; `tables` has SQL of the runs and of the qrels, or a dataset."""
+    """Return the statement alone; `tables` has SQL of the runs and of the qrels, or a dataset.
+
+    `label` is SQL of the name of a single metric, if that is not what the metric is called.
+    """
     if len(metrics) > 1 and {_kind(metric) for metric in metrics} != {"metric"}:
         problem = "a curve, and a metric in Python, have other columns than a metric in SQL has"
         raise UsageError(f"{problem}: ask for the SQL of each one by itself")
@@ -169,7 +220,7 @@ def _statement(
     values = [
         templates.render(
             "statements/composed_values",
-            metric=str(metric), step=step, column=column, kind=_kind(metric),
+            label=label or literal(str(metric)), step=step, column=column, kind=_kind(metric),
             aggregate=metric.aggregate, undefined=protocol.undefined_of(metric),
             weights=work.weights(metric), by_query=by_query,
         )

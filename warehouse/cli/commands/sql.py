@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,6 +15,7 @@ EXAMPLES = {
         "warehouse sql AP nDCG@10 --run my_run --qrels my_qrels",
         "warehouse sql RR --dataset dl19 --by-query",
         "warehouse sql AP nDCG@10 --dialect postgres",
+        "warehouse sql AP nDCG@10 --as model -o models/quality.sql",
         "warehouse sql --pack -o ranking.sql",
     )
 }
@@ -58,12 +59,19 @@ def sql(
             "compare, duckdb, or bigquery and snowflake, which we have not run.",
         ),
     ] = None,
+    form: Annotated[
+        Literal["query", "macro", "model"],
+        typer.Option(
+            "--as",
+            help="A query over the two tables, table macros that are given tables, or a model of dbt.",
+        ),
+    ] = "query",
     pack: Annotated[
         bool,
         typer.Option(
             "--pack",
             help="Print table macros of all established metrics, as in: from nDCG('my_run', "
-            "'my_qrels', k := 10).",
+            "'my_qrels', k := 10) or from evaluate('my_run', 'my_qrels', ['AP', 'nDCG@10']).",
         ),
     ] = False,
     protocol: options.Protocol = "default",
@@ -84,7 +92,7 @@ def sql(
         raise UsageError("--dataset reads a warehouse: leave out --run and --qrels, or --dataset")
     rules = without(protocol, exclude)
     if pack:
-        alone = not (metrics or dataset or by_query or dialect)
+        alone = not (metrics or dataset or by_query or dialect) and form == "query"
         if not alone or (run, qrels) != ("run", "qrels"):
             raise UsageError("--pack has all established metrics, over any tables: give it alone")
         output.emit(Warehouse.sql_macros(rules), out, "sql")
@@ -95,6 +103,6 @@ def sql(
         )
     text = Warehouse.sql(
         metrics, run=run, qrels=qrels, dataset=dataset, protocol=rules, by_query=by_query,
-        dialect=dialect,
+        dialect=dialect, form=form,
     )  # fmt: skip
     output.emit(text, out, "sql")
