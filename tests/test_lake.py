@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from projects import Answer
 from refusals import expect_refusal
 
 from warehouse import Warehouse
+from warehouse.analyze.gate_results import who
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
 from warehouse.report import shared_lake
 from warehouse.report.server.replicas import Replicas
@@ -70,6 +72,7 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     team.collect(lake)
     for sql in (BOARD, VALUES, "select dataset, run, version, tags, run_at from runs order by all"):
         assert rows(team, sql) == rows(one, sql)
+    assert "no value was verified" in run("verify", "--db", str(team.path)).err
     verified = team.verify()
     assert (verified.is_good, verified.num_verified, sum(verified.skipped.values())) == (True, 0, 6)
     # another file has one run in common, one of its own, and the same names in another dataset
@@ -83,7 +86,7 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     one.ingest_qrels("tiny", NEW_QRELS, replace=True)
     one.evaluate("tiny", metrics=["AP"])
     one.forget("tiny", "half", reason="wrong")
-    one.push(lake)
+    one.push(lake, make_current=True)
     team.collect(lake)
     assert rows(team, BOARD) == [*rows(other, BOARD), *rows(one, BOARD)]
     # nothing is computed from lists that are not there
@@ -98,6 +101,74 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     assert (
         run("push", "--lake", str(lake), "--db", str(other.path)).err == f"{lake}: has all of it\n"
     )
+
+
+FEW = {"q1": {"d1": 1}}
+
+
+def test_what_is_current_for_all_is_changed_on_purpose(
+    tmp_path: Path, run: Callable[..., Answer]
+) -> None:
+    """A colleague has qrels of one query, and other predictions under a name of the lake."""
+    lake = tmp_path / "lake"
+    one = filled(tmp_path / "one.duckdb", "both", "half")
+    assert one.push(lake).notes == ()
+    two = Warehouse(tmp_path / "two.duckdb")
+    two.ingest_qrels("tiny", FEW)
+    two.ingest_run("tiny", RUNS["last"], name="half")
+    two.ingest_run("tiny", {"q1": {"d1": 1.0}}, name="few")
+    two.evaluate("tiny", metrics=["nDCG@10", "AP"])
+    said = run("push", "--lake", str(lake), "--db", str(two.path)).err
+    assert f"tiny/half: the lake has other predictions under this name, pushed by {who()}" in said
+    assert f"(2 queries, pushed by {who()}) than those here (1 query)" in said
+    assert f"warehouse push --lake {lake} --make-current" in said
+    team = Warehouse(tmp_path / "team.duckdb")
+    left_out = team.collect(lake).notes
+    assert "tiny: left out are qrels of 1 query" in left_out[0]
+    assert "values of 2 runs" in left_out[0]
+    # `few` and a new `half` have no values against the lake's qrels, and stop no board of the others
+    assert rows(team, "select distinct run, num_queries from scores") == [("both", 2)]
+    shown = run("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake), "-f", "csv")
+    assert (shown.code, shown.out.splitlines()[1][:7]) == (0, "1,both,")
+    assert "left out are qrels of 1 query" in shown.err
+    assert "no values of them against its current qrels: few, half" in shown.err
+    assert not any(two.push(lake).values())
+    before = dt.datetime.now(dt.UTC).isoformat()
+    said = run("push", "--lake", str(lake), "--db", str(two.path), "--make-current").err
+    assert "its qrels here (1 query) are current in the lake now" in said
+    assert team.collect(lake).notes == ()
+    assert rows(team, "select run, metric from scores where metric = 'AP' order by all") == [
+        ("few", "AP"), ("half", "AP"),
+    ]  # fmt: skip
+    # a board as of before has what it had then
+    then = f"select run from board_as_of('tiny', '{before}', metric_name := 'AP')"
+    assert rows(team, then) == [("both",)]
+    # back again, by who has the others
+    assert one.push(lake, make_current=True)["made_current"] == 1
+    team.collect(lake)
+    assert rows(team, "select distinct run, num_queries from scores") == [("both", 2)]
+
+
+def test_metrics_stand_in_the_order_of_asking(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    wh = Warehouse(tmp_path / "one.duckdb")
+    wh.ingest_qrels("tiny", QRELS)
+    wh.ingest_run("tiny", RUNS["both"], name="both")
+    asked = ["nDCG@10", "AP", "RR", "P@5", "bpref", "R@10", "ERR@20", "Rprec"]
+    wh.evaluate("tiny", metrics=asked)
+    wh.push(lake)
+    team = Warehouse(tmp_path / "team.duckdb")
+    team.collect(lake)
+    assert [one for one in team.leaderboard("tiny").relation.columns if one in asked] == asked
+
+
+def test_who_has_pushed(tmp_path: Path, run: Callable[..., Answer]) -> None:
+    lake = tmp_path / "lake"
+    filled(tmp_path / "one.duckdb", "both").push(lake)
+    for table in ("run", "qrels", "evaluation", "made_current"):
+        found = Lake(str(lake)).read(table).to_table().column("pushed_by").to_pylist()
+        assert set(found) == {who()}
+    assert run("lake", "versions", str(lake)).out.endswith(f"\t{who()}\n")
 
 
 def test_a_push_that_is_cut_off_is_not_seen(
@@ -144,7 +215,7 @@ def test_each_push_is_a_version(tmp_path: Path, run: Callable[..., Answer]) -> N
     two.push(lake)
     team.collect(lake)
     boards.append([row for row in boards[1] if row[1] != "last"])
-    assert [number for number, _ in shared_lake.versions(str(lake))] == [2, 1, 0]
+    assert [number for number, *_ in shared_lake.versions(str(lake))] == [2, 1, 0]
     assert rows(team, BOARD) == boards[2]
     shared_lake.optimize(str(lake))
     # who may add files may say that rows are removed: their files stay
@@ -322,7 +393,7 @@ def test_other_engines_read_the_tables(tmp_path: Path) -> None:
     one.ingest_run("tiny", RUNS["last"], name="half", replace=True)
     one.evaluate("tiny", metrics=["AP"])
     one.forget("tiny", "both", reason="wrong")
-    one.push(lake)
+    one.push(lake, make_current=True)
     before = {table: len(list((lake / table).rglob("*.parquet"))) for table in ("run", "score")}
     counts = shared_lake.optimize(str(lake))
     assert [files.count for files in counts["run"]] == [3, 2]  # a file for each dataset
@@ -331,11 +402,9 @@ def test_other_engines_read_the_tables(tmp_path: Path) -> None:
     team.collect(lake)
     with duckdb.connect() as con:
         for table in TABLES:
-            found = Lake(str(lake)).read(table)
-            if found is not None:
-                con.register(f"delta_{table}", found)
-                con.execute(f"create table {table} as from delta_{table}")
-                con.execute(f"insert into {table} from {table}")  # as after two equal pushes
+            con.register(f"delta_{table}", Lake(str(lake)).read(table))
+            con.execute(f"create table {table} as from delta_{table}")
+            con.execute(f"insert into {table} from {table}")  # as after two equal pushes
         con.execute(shared_lake.views())
         for view, wanted in (("board", BOARD), ("query_values", CURRENT)):
             some = "dataset, run, metric" + (", query_id" if view == "query_values" else "")

@@ -78,6 +78,27 @@ def test_wrong_judgments_are_an_error(con: duckdb.DuckDBPyConnection, row: str) 
         con.execute(asked("P@1"))
 
 
+def test_what_is_read_besides_ids_and_scores() -> None:
+    """The column `iteration`, for preferences as for subtopics, and the order of the rows."""
+    con = duckdb.connect()
+    con.execute(
+        "create table qrels as from (values ('1', 'a', 2, 's'), ('1', 'b', 1, 's'), ('1', 'b', 2, 't'), "
+        "('1', 'c', 1, 't')) as q (query_id, doc_id, relevance, iteration)"
+    )
+    con.execute(
+        "create table run as from (values ('one', '1', 'b', 1), ('one', '1', 'a', 1), "
+        "('one', '1', 'c', 1)) as r (run, query_id, doc_id, score)"
+    )
+    # s prefers a to b, and t prefers b to c: in the order b, a, c the second is kept; in c, b, a none
+    for protocol, value in (("rectools", 0.5), ("default", 0.0)):
+        sql = Warehouse.sql("PrefPair", protocol=protocol)
+        assert con.execute(sql).fetchall() == [("PrefPair", "one", value)]
+    con.execute("delete from qrels where iteration = 't'")
+    for protocol, value in (("rectools", 1 / 2), ("default", 1 / 3)):
+        sql = Warehouse.sql("RR(rel=2)", protocol=protocol)
+        assert con.execute(sql).fetchall() == [("RR(rel=2)", "one", value)]
+
+
 @pytest.mark.parametrize("setting", ["integer_division = true", "default_order = 'desc'"])
 def test_settings_that_change_sql_are_an_error(
     con: duckdb.DuckDBPyConnection, setting: str

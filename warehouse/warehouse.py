@@ -2347,15 +2347,18 @@ class Warehouse:
                 lock_timeout=self.file.lock_timeout,
             )  # fmt: skip
 
-    def push(self, lake: str | os.PathLike[str]) -> Mapping[str, int]:
+    def push(
+        self, lake: str | os.PathLike[str], *, make_current: bool = False
+    ) -> shared_lake.Pushed:
         """Add the runs and values that a lake does not have; return the numbers of rows by table.
 
         A lake is a folder, or a URL as s3://bucket/lake, of Delta tables to which many may push at
         once. Predictions, judgments, slices and curves are not pushed. The same push twice changes
-        nothing, and nobody sees an evaluation by half. Needs the extra "lake". Raises UsageError and
-        DatabaseError.
+        nothing, and nobody sees an evaluation by half. Other qrels than those that are current in the
+        lake become so only to `make_current`. The `notes` of the answer say so, and which runs the lake
+        has with other predictions. Needs the extra "lake". Raises UsageError and DatabaseError.
         """
-        return shared_lake.push(self.file, os.fspath(lake))
+        return shared_lake.push(self.file, os.fspath(lake), make_current=make_current)
 
     def collect(
         self, lake: str | os.PathLike[str], *, version: int | None = None

@@ -1,6 +1,6 @@
 /* How other engines (DuckDB, Spark, Trino, Snowflake, BigQuery) read the tables of a lake. A row may stand in a
    table several times, because two pushed it at once: these views have each once, and only values of evaluations that
-   are whole. Name the tables run, qrels, tombstone, evaluation, score and query_score first. */
+   are whole. Name the tables run, qrels, made_current, tombstone, evaluation, score and query_score first. */
 create view current_run as
 select dataset, name, run_hash, system, run_at
 from (
@@ -20,18 +20,26 @@ from (
 where place = 1;
 
 create view current_qrels as
-select dataset, qrels_hash, label
-from (
+select qrels.dataset, qrels.qrels_hash, min(label) as label
+from qrels
+join (
     select
-        dataset, qrels_hash, label,
-        row_number() over (partition by dataset order by ingested_at desc, qrels_hash desc) as place
-    from (
-        select dataset, qrels_hash, min(label) as label, min(ingested_at) as ingested_at
-        from qrels
-        group by dataset, qrels_hash
-    ) as loaded
-) as known
-where place = 1;
+        dataset, qrels_hash,
+        row_number() over (
+            partition by dataset
+            order by
+                case when is_asked then 0 else 1 end,
+                case when is_asked then since end desc,
+                case when is_asked then null else pushed_at end,
+                pushed_by,
+                since desc,
+                qrels_hash desc
+        ) as place
+    from made_current
+) as said
+    on said.dataset = qrels.dataset and said.qrels_hash = qrels.qrels_hash
+where place = 1
+group by qrels.dataset, qrels.qrels_hash;
 
 create view current_evaluation as
 select dataset, evaluation_hash, run_hash, metric, protocol, direction, evaluated_at

@@ -15,6 +15,7 @@ from warehouse.errors import UsageError, check_at_least, check_effect, command, 
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
+from warehouse.store import database
 
 
 def leaderboard(
@@ -79,6 +80,7 @@ def leaderboard(
         made: Mapping[str, int] = {}
         lacking: tuple[str, ...] = ()
         is_as_stored = rules.is_imported if as_of is None else not names
+        is_as_stored |= database.is_collected(con)
         if is_as_stored and len(datasets) == 1 and slice is None:
             lacking = _without_values(con, datasets[0], names, rules)
         if compute:
@@ -152,6 +154,8 @@ def _without_values(
     if not rows:
         return ()
     runs = listing((run for (run,) in rows), 5)
+    if database.is_collected(con):
+        return (f"left out, as the lake has no values of them against its current qrels: {runs}",)
     if not rules.is_imported:
         return (f"no values were stored yet of {runs}; a metric that is named is computed",)
     how = command("ingest scores FILE", dataset)

@@ -26,7 +26,7 @@ from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Asked, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store.database import ALIAS, STORE
+from warehouse.store.database import ALIAS, STORE, is_collected
 
 # Values that differ by less are equal: doubles of one number may differ in their last bits.
 DIGITS = 12
@@ -259,7 +259,9 @@ def with_missing(
         for run in candidates.find(con, name, runs)
         if run.qrels_id is not None and run.run_id in there
     ]
-    return what_if.put_missing(con, metrics, protocol, found, slice)
+    # a file of a lake has no predictions to compute from
+    leave_out = not runs and is_collected(con)
+    return what_if.put_missing(con, metrics, protocol, found, slice, leave_out=leave_out)
 
 
 def computed_notes(

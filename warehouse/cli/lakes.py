@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from warehouse.cli import output
 from warehouse.errors import UsageError
 
 _VERSION = "version:"
@@ -40,7 +41,8 @@ def reading(
         return
     with scratch_folder() as folder:
         made = folder / "lake.duckdb"
-        Warehouse(made).collect(lake, version=number)
+        for note in Warehouse(made).collect(lake, version=number).notes:
+            output.say(note)
         yield made, as_of if number is None else None
 
 

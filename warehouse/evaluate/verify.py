@@ -109,7 +109,7 @@ def verify(
     """Recompute all stored evaluations, or a sample, and look for impossible rows."""
     rows = con.execute(render("analyses/evaluations"), {"dataset": dataset}).fetchall()
     every = [_Stored(*row) for row in rows]
-    is_collected = (database.replica_of(con) or "").startswith(database.LAKE)
+    is_collected = database.is_collected(con)
     wrong = problems(con, is_collected=is_collected, on_step=on_group)
     if sample is None:
         for path in _changed_files(con):

@@ -55,16 +55,20 @@ def put_missing(
     protocol: Protocol,
     runs: Sequence[Candidate],
     slice: str | None = None,
+    *,
+    leave_out: bool = False,
 ) -> dict[str, int]:
     """Add the values that are not stored to those that are read; return the runs by metric.
 
     They are computed from the stored hits, or from the predictions of runs that have none yet. With
-    a slice, they are those of its parts.
+    a slice, they are those of its parts. With `leave_out`, nothing is computed of a metric that some
+    run has a value of, and the other runs have none.
     """
     lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
     missing = _missing(con, metrics, protocol, runs, slice)
     for metric in metrics:
-        if without := tuple(runs[place] for place in missing[str(metric)]):
+        without = tuple(runs[place] for place in missing[str(metric)])
+        if without and not (leave_out and len(without) < len(runs)):
             lacking[without].append(metric)
     if not lacking:
         return {}

@@ -592,7 +592,9 @@ def verified(found: Verified, seed: int | None) -> Result:
         f"recomputed: {found.num_verified:,} of {counted(found.num_stored, 'evaluation')}{of_all}"
     )
     notes += [f"left out: {skipped:,} {reason}" for reason, skipped in found.skipped.items()]
-    if found.is_good:
+    if found.is_good and found.num_stored and not found.num_verified:
+        notes.append("no wrong rows, but no value was verified")
+    elif found.is_good:
         notes.append("no differences, and no wrong rows")
     else:
         number = len(found.differences.fetchall())

@@ -35,11 +35,15 @@ _COMMENTS = {
 
 @dataclass(frozen=True)
 class Published:
-    """A replica: its path, its numbers of tables and views, and its size in bytes."""
+    """A replica: its path, its numbers of tables and views, and its size in bytes.
+
+    `notes` say what of a lake is not in it.
+    """
 
     path: Path
     relations: int
     size: int
+    notes: tuple[str, ...] = ()
 
 
 def publish(

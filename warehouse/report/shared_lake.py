@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from warehouse.analyze.gate_results import who
 from warehouse.config.settings import resource_folder
 from warehouse.errors import UsageError, counted, first_line, listing
 from warehouse.report import replica
@@ -20,37 +22,98 @@ from warehouse.store.interrupts import is_interrupt
 from warehouse.store.lake import TABLES, Files, Lake
 from warehouse.store.scratch_folders import scratch_folder
 
+_OTHER_PROGRAM = (
+    "another version of this program wrote it, which did not say which qrels are current: push into a "
+    "new folder"
+)
 # The table that says which evaluations the lake has: their values are written before.
 _KNOWN_BY = {"query_score": "evaluation", "score": "evaluation"}
 
 
-def push(file: WarehouseFile, url: str) -> Mapping[str, int]:
+class Pushed(dict[str, int]):
+    """The number of rows that a push has added to each table; `notes` say what it changes for others."""
+
+    notes: tuple[str, ...] = ()
+
+
+def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed:
     """Append what the lake does not have; return the number of rows for each of its tables.
 
     Runs, qrels, forgotten runs, results of gates, evaluations of whole datasets and their values are
-    pushed, not predictions, judgments, slices and curves.
+    pushed, not predictions, judgments, slices and curves. The qrels that are current in the file become
+    so in the lake if the dataset is new there, or to `make_current`.
     """
     lake = Lake(url)
-    rows: dict[str, Any] = {}
-    with file.read() as con:
+    there = {table: lake.read(table) for table in TABLES}
+    if there["qrels"] is not None and there["made_current"] is None:
+        raise UsageError(f"{url}: {_OTHER_PROGRAM}")
+    by, now = who(), dt.datetime.now(dt.UTC).isoformat()
+    with file.read() as con, _registered(con, there), _lake_errors(url):
+        rows: dict[str, Any] = {}
         for table in TABLES:
             known_by = _KNOWN_BY.get(table, table)
-            there = lake.read(known_by)
-            known = None
-            if there is not None:
-                known = f"known_{known_by}"
-                con.register(known, there)
-            with _lake_errors(url):
-                found: Any = con.sql(_pushed(table, known))
-                rows[table] = found.to_arrow_table()
-            if known is not None:
-                con.unregister(known)
-    # each push that adds anything is a version of the lake, also one without evaluations
+            known = None if there[known_by] is None else f"known_{known_by}"
+            sql = _pushed(table, known, who=by, at=now, is_asked=make_current)
+            pushed: Any = con.sql(sql)
+            rows[table] = pushed.to_arrow_table()
+        is_new = None in (there["run"], there["qrels"], there["made_current"])
+        told = [] if is_new else con.execute(render("lake/told")).fetchall()
     adds = any(map(len, rows.values()))
-    return {
-        table: lake.append(table, rows[table], always=adds and table == TABLES[-1])
+    # each push that adds anything is a version of the lake, also one without evaluations
+    found = Pushed(
+        (
+            table,
+            lake.append(
+                table,
+                rows[table],
+                by=by,
+                always=adds and (table == TABLES[-1] or there[table] is None),
+            ),
+        )
         for table in TABLES
-    }
+    )
+    found.notes = tuple(_told(url, *one, make_current=make_current) for one in told)
+    return found
+
+
+def _told(
+    url: str,
+    dataset: str,
+    run: str | None,
+    pushed_by: str,
+    num_queries: int,
+    num_there: int,
+    *,
+    make_current: bool,
+) -> str:
+    """Return a sentence about what a lake and a file see in two ways."""
+    if run is not None:
+        return (
+            f"{dataset}/{run}: the lake has other predictions under this name, pushed by {pushed_by}; "
+            "boards show those that were loaded last"
+        )
+    here, others = counted(num_queries, "query"), counted(num_there, "query")
+    if make_current:
+        return (
+            f"{dataset}: its qrels here ({here}) are current in the lake now, in place of those of "
+            f"{pushed_by} ({others})"
+        )
+    return (
+        f"{dataset}: the current qrels of the lake are others ({others}, pushed by {pushed_by}) than "
+        f"those here ({here}): boards of the lake leave values against yours out; to change that for "
+        f"all: warehouse push --lake {url} --make-current"
+    )
+
+
+@contextmanager
+def _registered(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Any]) -> Iterator[None]:
+    """Let SQL read the tables of a lake as known_NAME."""
+    names = [f"known_{name}" for name, rows in tables.items() if rows is not None]
+    for name in names:
+        con.register(name, tables[name.removeprefix("known_")])
+    yield
+    for name in names:
+        con.unregister(name)
 
 
 def said(added: Mapping[str, int]) -> str:
@@ -65,8 +128,9 @@ def said(added: Mapping[str, int]) -> str:
     return f"pushed {listing(parts)}"
 
 
-def _pushed(table: str, known: str | None = None) -> str:
-    return render(f"lake/{table}", table=table, known=known)
+def _pushed(table: str, known: str | None = None, **words: object) -> str:
+    usual = {"who": "", "at": "1970-01-01 00:00:00+00", "is_asked": False}
+    return render(f"lake/{table}", table=table, known=known, **{**usual, **words})
 
 
 def collect(
@@ -83,6 +147,8 @@ def collect(
     """
     Lake(url).check()
     lake = Lake(url, version)
+    if lake.read("qrels") is not None and lake.read("made_current") is None:
+        raise UsageError(f"{url}: {_OTHER_PROGRAM}")
     with scratch_folder() as folder:
         made = WarehouseFile(folder / "lake.duckdb", lock_timeout=lock_timeout)
         made.ensure()
@@ -93,11 +159,12 @@ def collect(
                 name = f"lake_{table}"
                 if rows is None or (table == "query_score" and not per_query):
                     # what would be pushed from this file, which is empty: the columns without rows
-                    con.execute(f"create temp table {name} as {_pushed(table)}")
+                    con.execute(f"create temp table {name} as\n{_pushed(table)}")
                 else:
                     con.register(name, rows)
             with _lake_errors(url):
                 con.execute(render("lake/collect"))
+                left_out = con.execute(render("lake/left_out")).fetchall()
                 twice = con.execute(render("lake/contradictions")).fetchall()
             if twice:
                 raise UsageError(
@@ -110,9 +177,20 @@ def collect(
             ).fetchall():
                 con.execute(f"drop {kind} temp.{name}")
         with made.read() as con:
-            return replica.publish(
+            published = replica.publish(
                 con, made.path, target, called=LAKE + url, lock_timeout=lock_timeout
             )
+    return replace(published, notes=tuple(_left_out(*one) for one in left_out))
+
+
+def _left_out(
+    dataset: str, num_queries: int, pushed_by: str, pushed_at: dt.datetime, num_runs: int
+) -> str:
+    return (
+        f"{dataset}: left out are qrels of {counted(num_queries, 'query')}, pushed by {pushed_by} on "
+        f"{pushed_at:%Y-%m-%d} and not current, with the values of {counted(num_runs, 'run')} against "
+        "them"
+    )
 
 
 @contextmanager
@@ -128,8 +206,8 @@ def _lake_errors(url: str) -> Iterator[None]:
         ) from error
 
 
-def versions(url: str) -> list[tuple[int, dt.datetime]]:
-    """Return the versions of a lake and when each was written, the newest first."""
+def versions(url: str) -> list[tuple[int, dt.datetime, str]]:
+    """Return the versions of a lake, when each was written and by whom, the newest first."""
     lake = Lake(url)
     lake.check()
     return lake.versions()

@@ -623,6 +623,11 @@ def _oldest(con: duckdb.DuckDBPyConnection) -> str:
     return str(rows[0][0]) if rows else ""
 
 
+def is_collected(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the file was collected from a lake: it has no predictions."""
+    return (replica_of(con) or "").startswith(LAKE)
+
+
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
     """Return the id of the warehouse that the attached file is a replica of, or None."""
     found = publication(con)

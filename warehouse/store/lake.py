@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 # In the order of writing: a row of `evaluation` makes its values visible, so it comes last.
 TABLES = (
-    "query_score", "score", "run", "qrels", "tombstone", "gate_result", "gate_acceptance", "evaluation",
+    "query_score", "score", "run", "qrels", "made_current", "tombstone", "gate_result",
+    "gate_acceptance", "evaluation",
 )  # fmt: skip
 # The table whose commits are the versions of the lake: it is written last.
 _LAST = TABLES[-1]
-# What a commit of it says: the versions of all tables that it has found.
-_FOUND = "versions"
+# What a commit of it says: the versions of all tables that it has found, and who wrote it.
+_FOUND, _BY = "versions", "pushed_by"
 _TRIES = 20
 _PAUSE = 0.05
 # The size in bytes of a file of many rows, and up to which small files are joined.
@@ -58,10 +59,10 @@ class Lake:
         self._delta = _deltalake()
         self._then = None if version is None else self._tables_of(version)
 
-    def append(self, table: str, rows: pa.Table, *, always: bool = False) -> int:
+    def append(self, table: str, rows: pa.Table, *, by: str = "", always: bool = False) -> int:
         """Append rows in one commit, which is seen whole or not at all; return their number.
 
-        Without rows there is no commit, unless `always`.
+        Without rows there is no commit, unless `always`. The commit of a version says whom it is `by`.
         """
         if not (len(rows) or always):
             return 0
@@ -74,7 +75,9 @@ class Lake:
                     for name, number in zip(TABLES, self.version(), strict=True)
                     if name != _LAST and number is not None
                 }
-                said = self._delta.CommitProperties(custom_metadata={_FOUND: json.dumps(found)})
+                said = self._delta.CommitProperties(
+                    custom_metadata={_FOUND: json.dumps(found), _BY: by}
+                )
             for turn in range(_TRIES):
                 try:
                     self._delta.write_deltalake(
@@ -113,9 +116,9 @@ class Lake:
                     found.append(None)
         return tuple(found)
 
-    def versions(self) -> list[tuple[int, dt.datetime]]:
-        """Return the lake's versions and when each was written, the newest first."""
-        return [(number, at) for number, at, _ in self._history()]
+    def versions(self) -> list[tuple[int, dt.datetime, str]]:
+        """Return the lake's versions, when each was written and by whom, the newest first."""
+        return [(number, at, by) for number, at, by, _ in self._history()]
 
     def _tables_of(self, version: int) -> Mapping[str, int]:
         """Return the version that each table had in a version of the lake.
@@ -125,18 +128,18 @@ class Lake:
         """
         found: dict[str, int] = {_LAST: version}
         history = self._history()
-        numbers = [number for number, _, _ in history]
+        numbers = [number for number, *_ in history]
         if version not in numbers:
             there = f"{numbers[-1]} to {numbers[0]}" if numbers else "none"
             raise UsageError(f"{self.url}: has no version {version}; its versions: {there}")
-        for commit, _, tables in history:
+        for commit, _, _, tables in history:
             if commit <= version:
                 for table, number in tables.items():
                     found[table] = max(number, found.get(table, 0))
         return found
 
-    def _history(self) -> list[tuple[int, dt.datetime, dict[str, int]]]:
-        """Return the commits of the last table, the newest first: number, time, versions found."""
+    def _history(self) -> list[tuple[int, dt.datetime, str, dict[str, int]]]:
+        """Return the commits of the last table, the newest first: number, time, who, versions found."""
         place = f"{self.url}/{_LAST}"
         with self._failures(place):
             try:
@@ -148,6 +151,7 @@ class Lake:
                 (
                     entry["version"],
                     dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.UTC),
+                    str(entry.get(_BY, "")),
                     {name: int(one) for name, one in json.loads(entry.get(_FOUND, "{}")).items()},
                 )
                 for entry in history

@@ -384,7 +384,8 @@ def push(work: _Sync) -> Iterator[Event]:
         yield work.failed(error, path=None)
     else:
         if any(added.values()):
-            yield Event("pushed", f"{lake}: {shared_lake.said(added)}", details=dict(added))
+            said = "; ".join((shared_lake.said(added), *added.notes))
+            yield Event("pushed", f"{lake}: {said}", details=dict(added))
 
 
 def publish(work: _Sync) -> Iterator[Event]:

@@ -47,4 +47,6 @@ def collect(
             f"warehouse leaderboard --as-of {as_of}"
         )
     made = Warehouse(db, lock_timeout=lock_timeout).collect(lake, version=version)
+    for note in made.notes:
+        output.say(note)
     output.say(f"{made.path}: collected from {lake}, {made.size / 1e6:,.1f} MB")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import output
-from warehouse.errors import counted
+from warehouse.errors import counted, visible
 
 SECTION, PLACE = "Share", 7
 EXAMPLES = {
@@ -45,13 +45,15 @@ def versions(
     """List the versions of a lake, the newest first.
 
     Each push that adds something is a version, and so is each 'lake optimize' of the evaluations.
-    Each line has its number and the time of its writing in UTC. 'leaderboard', 'history' and
-    'collect' take the number: --as-of version:N.
-    Needs the extra "lake".
+    Each line has its number, the time of its writing in UTC, and who wrote it. 'leaderboard',
+    'history' and 'collect' take the number: --as-of version:N. Needs the extra "lake".
     """
     from warehouse.report import shared_lake
 
-    lines = [f"{number}\t{at:%Y-%m-%dT%H:%M:%SZ}\n" for number, at in shared_lake.versions(lake)]
+    lines = [
+        f"{number}\t{at:%Y-%m-%dT%H:%M:%SZ}\t{visible(by)}\n"
+        for number, at, by in shared_lake.versions(lake)
+    ]
     output.emit("".join(lines), None)
 
 

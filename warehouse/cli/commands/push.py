@@ -10,7 +10,7 @@ from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 5
-EXAMPLES = {"push": ("warehouse push --lake lake",)}
+EXAMPLES = {"push": ("warehouse push --lake lake", "warehouse push --lake lake --make-current")}
 
 
 def push(
@@ -20,6 +20,14 @@ def push(
             "--lake", metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake."
         ),
     ],
+    make_current: Annotated[
+        bool,
+        typer.Option(
+            "--make-current",
+            help="Make the current qrels of this file those of the lake: its boards, for all, are then "
+            "against them.",
+        ),
+    ] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -29,14 +37,17 @@ def push(
 
     A lake is a folder of Delta tables, which many may write at once. Only what it does not have is
     added: the same push twice changes nothing. Values come before the row that makes them visible,
-    so that nobody sees an evaluation by half. Predictions and judgments stay in the file. Needs the
-    extra "lake".
+    so that nobody sees an evaluation by half. Predictions and judgments stay in the file. What is
+    current in the lake stays so: newer qrels of a dataset take their place with --make-current.
+    Needs the extra "lake".
     """
     from warehouse.report import shared_lake
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    added = wh.push(lake)
+    added = wh.push(lake, make_current=make_current)
+    for note in added.notes:
+        output.say(note)
     if not any(added.values()):
         output.say(f"{lake}: has all of it")
         return
