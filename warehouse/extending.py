@@ -37,11 +37,12 @@ _T = TypeVar("_T")
 class Extension:
     """The parts that an extension adds; its name is that of its entry point.
 
-    `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out like ours: the metrics are in `metrics`, the fusion methods in `fusion`.
-    `functions` names modules in which functions are metrics (`@metric`), `formats` the classes of
-    formats, as in "music.formats:Playlists", and `commands` the modules of commands, whose last word
-    is the command. `protocols` has records like those of `warehouse.toml`, and `names` other names
-    for metrics, as in {"hit@10": "Success@10"}.
+    `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
+    like ours: the metrics are in `metrics`, the fusion methods in `fusion`. `functions` names modules
+    in which functions are metrics (`@metric`), `formats` the classes of formats, as in
+    "music.formats:Playlists", and `commands` the modules of commands, whose last word is the command.
+    `protocols` has records like those of `warehouse.toml`, and `names` other names for metrics, as in
+    {"hit@10": "Success@10"}.
     """
 
     summary: str

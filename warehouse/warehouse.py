@@ -2436,32 +2436,6 @@ class Warehouse:
             metrics=metrics, depth=depth, with_text=with_text, on_dataset=on_dataset,
         )  # fmt: skip
 
-    def serve(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 8080,
-        *,
-        token: str | None = None,
-        allow_hosts: Names = (),
-        depth: int = 20,
-        lake: str | os.PathLike[str] | None = None,
-        say: Callable[[str], object] = lambda _: None,
-    ) -> None:
-        """Serve the pages of `report` live until the program is interrupted.
-
-        The pages are read from a replica: this file, if it is one, else a temporary one that is made
-        again when this file changes, or of what was pushed into a `lake`. Beyond this machine, readers
-        need the `token`. Requests are answered under addresses, localhost, the machine's name and
-        `allow_hosts`. `say` is told the address, and what goes wrong later. Needs the extra "web".
-        Raises UsageError for a host or port that cannot be opened.
-        """
-        from warehouse.report import server
-
-        server.serve(
-            self.file, host, port, token=token, names=check_names("allow_hosts", allow_hosts),
-            depth=depth, say=say, lake=None if lake is None else os.fspath(lake),
-        )  # fmt: skip
-
     # ------------------------------------------------------------------------------ Catalogue
 
     def datasets(self) -> Result:

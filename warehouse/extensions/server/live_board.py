@@ -15,6 +15,7 @@ import duckdb
 from warehouse.analyze import board_intervals, leaderboard, listings, stored_metrics
 from warehouse.analyze.board import Board as LibraryBoard
 from warehouse.errors import UsageError, check_word, counted
+from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.report import presentation
@@ -28,7 +29,6 @@ from warehouse.report.pages.contents import (
     places_of_groups,
 )
 from warehouse.report.pages.past_file import Then
-from warehouse.report.server.snapshot import Snapshot
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -237,7 +237,7 @@ def _page(
     """Return the rows of one page, and how many the filters let through."""
     directions = {measure.name: measure.direction for measure in whole_board.measures}
     sql = render(
-        "analyses/board_page", board=_BOARD, runs=_TAGGED, metric=by, sort=sort,
+        "server/board_page", board=_BOARD, runs=_TAGGED, metric=by, sort=sort,
         lower_is_better=directions[by] == "lower", reverse=bool(view.reverse), marked=whole_board.best,
         has_parts=bool(view.slice),
     )  # fmt: skip
@@ -318,7 +318,7 @@ def _whole(
     )
     ((total,),) = relation.count("*").fetchall()
     metrics = [(name, found.directions[name]) for name in names]
-    bounds = con.execute(render("analyses/board_bounds", board=_BOARD, metrics=metrics)).fetchall()
+    bounds = con.execute(render("server/board_bounds", board=_BOARD, metrics=metrics)).fetchall()
     said: Mapping[str, str] = {}
     if board_intervals.GROUP in relation.columns:
         rows = relation.project(f"run, place, {ident(board_intervals.GROUP)}").fetchall()
@@ -330,7 +330,7 @@ def _whole(
         texts = {
             "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
         }  # fmt: skip
-    words = con.execute(render("analyses/board_words", board=_BOARD, runs=_TAGGED)).fetchall()
+    words = con.execute(render("server/board_words", board=_BOARD, runs=_TAGGED)).fetchall()
     parts: list[str] = []
     if view.slice:
         parts = list(dict.fromkeys(str(part) for (part,) in relation.project("part").fetchall()))

@@ -7,36 +7,49 @@ who may ask, and `application` puts them together.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from warehouse.config.installation import adding
-from warehouse.errors import UsageError, check_at_least
-from warehouse.report.server.guard import check_token
-from warehouse.store.file import WarehouseFile
+from warehouse.errors import UsageError, check_at_least, check_names
+from warehouse.extensions.server.guard import check_token
+
+if TYPE_CHECKING:
+    from warehouse.warehouse import Warehouse
 
 _THREADS = 2
 
 
 def serve(
-    file: WarehouseFile,
-    host: str,
-    port: int,
+    warehouse: Warehouse,
+    host: str = "127.0.0.1",
+    port: int = 8080,
     *,
-    token: str | None,
-    names: Iterable[str],
-    depth: int,
-    say: Callable[[str], object],
-    lake: str | None = None,
+    token: str | None = None,
+    allow_hosts: str | Iterable[str] = (),
+    depth: int = 20,
+    lake: str | os.PathLike[str] | None = None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> None:
-    """Serve the pages until the program is interrupted, as `Warehouse.serve` does."""
+    """Serve the pages of `report` live until the program is interrupted.
+
+    The pages are read from a replica: the file of the warehouse, if it is one, else a temporary one
+    that is made again when this file changes, or of what was pushed into a `lake`. Beyond this
+    machine, readers need the `token`. Requests are answered under addresses, localhost, the machine's
+    name and `allow_hosts`. `say` is told the address, and what goes wrong later. Needs the extra "web".
+    Raises UsageError for a host or port that cannot be opened.
+    """
+    file, names = warehouse.file, check_names("allow_hosts", allow_hosts)
+    lake = None if lake is None else os.fspath(lake)
     try:
-        from warehouse.report.server import application
+        from warehouse.extensions.server import application
     except ImportError:
         raise UsageError(
             f"'warehouse serve' needs Starlette and uvicorn: {adding('web')}"
         ) from None
-    from warehouse.report.server import console, replicas
+    from warehouse.extensions.server import console, replicas
 
     check_at_least(1, depth=depth)
     check_token(host, token or None)

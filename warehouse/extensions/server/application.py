@@ -20,12 +20,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from warehouse.errors import UsageError, WarehouseError
+from warehouse.extensions.server import api, console, guard, live_board
+from warehouse.extensions.server.live_board import View
+from warehouse.extensions.server.replicas import Replicas
+from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.metrics import protocols
 from warehouse.report.pages import rendering, site
-from warehouse.report.server import api, console, guard, live_board
-from warehouse.report.server.live_board import View
-from warehouse.report.server.replicas import Replicas
-from warehouse.report.server.snapshot import Snapshot
 
 _KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "csv": "text/csv"}
 # Bytes of a statement, and of an address.

@@ -104,7 +104,7 @@ class Snapshot:
 
         def read() -> tuple[str, ...]:
             with self.file.read() as con:
-                rows = con.execute(render("analyses/changed_days"), {"dataset": dataset})
+                rows = con.execute(render("server/changed_days"), {"dataset": dataset})
                 return tuple(day.isoformat() for (day,) in rows.fetchall())
 
         return self.kept.get(("days", dataset), read)

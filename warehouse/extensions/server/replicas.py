@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warehouse.errors import LockedError, WarehouseError
+from warehouse.extensions.server import live_board
+from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.report import replica, shared_lake
-from warehouse.report.server import live_board
-from warehouse.report.server.snapshot import Snapshot
 from warehouse.store import database
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile

@@ -9,13 +9,13 @@ from typing import Any
 from warehouse.analyze import compare, comparison, metric_catalogue
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_word, no_such_run
+from warehouse.extensions.server import console, live_board
+from warehouse.extensions.server.live_board import View
+from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.report.pages import site
 from warehouse.report.pages.contents import ROWS, Contents, Record
-from warehouse.report.server import console, live_board
-from warehouse.report.server.live_board import View
-from warehouse.report.server.snapshot import Snapshot
 from warehouse.store import database
 
 Words = Sequence[tuple[str, str]]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warehouse.errors import UsageError, WarehouseError, check_word
+from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.report import query_process
 from warehouse.report.pages.reference import Relation
-from warehouse.report.server.snapshot import Snapshot
 from warehouse.store.database import Resources
 from warehouse.store.scratch_folders import scratch_folder
 

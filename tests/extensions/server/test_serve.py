@@ -24,9 +24,9 @@ pytest.importorskip("starlette", reason="the extra web is not installed")
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
 
 from warehouse.errors import WarehouseError
+from warehouse.extensions.server import api, application, console, guard, replicas
+from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.report.pages.keys import keys
-from warehouse.report.server import api, application, console, guard, replicas
-from warehouse.report.server.snapshot import Snapshot
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
 from warehouse.warehouse import Warehouse
@@ -191,7 +191,7 @@ def test_a_board_is_filtered_ordered_and_cut_to_pages(
     assert (found["num_runs"], found["num_found"]) == (4, 2)
     found = server.get("/api/board", ("system", "system of ../up"), ("tag", f"kind={SCRIPT}")).data
     assert [row["run"] for row in found["rows"]] == ["../up"]
-    monkeypatch.setattr("warehouse.report.server.live_board.ROWS", 3)
+    monkeypatch.setattr("warehouse.extensions.server.live_board.ROWS", 3)
     whole = [row.run for row in server.warehouse.leaderboard("tiny")]
     pages = [server.get("/api/board", ("page", number)).data["rows"] for number in "12"]
     assert [[row["run"] for row in rows] for rows in pages] == [whole[:3], whole[3:]]
@@ -465,7 +465,9 @@ def test_a_port_in_use_and_a_missing_file_are_told_in_a_line(
 def test_a_token_in_a_file(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, given = tmp_path / "token", []
     file.write_text(f"{TOKEN}\n")
-    monkeypatch.setattr(Warehouse, "serve", lambda *_, token, **__: given.append(token))
+    monkeypatch.setattr(
+        "warehouse.extensions.server.serve", lambda *_, token, **__: given.append(token)
+    )
     assert run("serve", "--token-file", str(file)).code == 0
     assert run("serve", "--token-file", str(file), "--token", TOKEN).code == 2
     assert run("serve", "--token-file", str(tmp_path / "no")).code == 2

@@ -76,6 +76,7 @@ def serve(
     closed processes. Other machines reach it only with a token. Needs the extra "web": pip install
     'ranking-warehouse[web]'.
     """
+    from warehouse.extensions import server
     from warehouse.warehouse import Warehouse
 
     if token_file is not None:
@@ -86,8 +87,8 @@ def serve(
             raise UsageError(f"{token_file}: holds no token")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     try:
-        wh.serve(
-            host, port, token=token, allow_hosts=allow_host or (), depth=depth, lake=lake,
+        server.serve(
+            wh, host, port, token=token, allow_hosts=allow_host or (), depth=depth, lake=lake,
             say=output.say,
         )  # fmt: skip
     except KeyboardInterrupt:
