@@ -50,4 +50,5 @@ def _given(extension: Extension) -> str:
         "commands": [module.rpartition(".")[2] for module in extension.commands],
         "names": extension.names,
     }
-    return "; ".join(f"{kind} {', '.join(names)}" for kind, names in parts.items() if names)
+    given = [f"{kind} {', '.join(names)}" for kind, names in parts.items() if names]
+    return "; ".join(given) or "modules to import"

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from refusals import expect_refusal
 
-import warehouse
 from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError
+from warehouse.extensions.training import pyterrier
 
 pt = pytest.importorskip("pyterrier", reason="pyterrier is not installed; it is in the extra 'dev'")
 
@@ -49,22 +49,22 @@ def experiment(topics: pd.DataFrame, kept: Any, **named: Any) -> list[float]:
 @pytest.mark.slow
 def test_an_experiment_keeps_its_runs(tmp_path: Path) -> None:
     db = tmp_path / "runs.duckdb"
-    kept = warehouse.pyterrier(db, "tiny", TOPICS, tags={"index": "small"})
+    kept = pyterrier.kept_runs(db, "tiny", TOPICS, tags={"index": "small"})
     assert experiment(TOPICS, kept) == [1.0, 0.5]
     assert CALLS == ["good", "bad"]
     assert experiment(TOPICS, kept) == [1.0, 0.5]
     assert CALLS == []
     # another process, the same topics in another order: read back, and only a new system is computed
-    again = warehouse.pyterrier(Warehouse(db), "tiny", TOPICS[::-1])
+    again = pyterrier.kept_runs(Warehouse(db), "tiny", TOPICS[::-1])
     assert experiment(TOPICS, again, good=GOOD, bad=BAD, third=BAD) == [1.0, 0.5, 0.5]
     assert CALLS == ["bad"]
     # pyterrier#304: fewer topics, or another text of a query
     for topics in (TOPICS[:1], TOPICS.assign(query=["x", "z"])):
-        assert experiment(topics, warehouse.pyterrier(db, "tiny", topics))
+        assert experiment(topics, pyterrier.kept_runs(db, "tiny", topics))
         assert CALLS == ["good", "bad"]
     with expect_refusal("good … another run … again", ConflictError):
         experiment(TOPICS, kept)
-    assert experiment(TOPICS, warehouse.pyterrier(db, "tiny", TOPICS, reuse=False)) == [1.0, 0.5]
+    assert experiment(TOPICS, pyterrier.kept_runs(db, "tiny", TOPICS, reuse=False)) == [1.0, 0.5]
     assert CALLS == ["good", "bad"]
 
     wh = Warehouse(db)
@@ -73,7 +73,7 @@ def test_an_experiment_keeps_its_runs(tmp_path: Path) -> None:
     assert [(row.run, row.RR) for row in wh.leaderboard()] == [
         ("good", 1.0), ("bad", 0.5), ("third", 0.5),
     ]  # fmt: skip
-    kept = warehouse.pyterrier(db, "tiny", TOPICS)
+    kept = pyterrier.kept_runs(db, "tiny", TOPICS)
     read, _ = kept["save_format"]
     with (Path(kept["save_dir"]) / "good.custom").open("rb") as file:
         frame = read(file)
@@ -87,8 +87,8 @@ def test_an_experiment_keeps_its_runs(tmp_path: Path) -> None:
 def test_what_is_no_ranking_is_not_kept(tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "runs.duckdb")
     with expect_refusal("topics … qid"):
-        warehouse.pyterrier(wh, "tiny", ["x"])
-    kept = warehouse.pyterrier(wh, "tiny", TOPICS)
+        pyterrier.kept_runs(wh, "tiny", ["x"])
+    kept = pyterrier.kept_runs(wh, "tiny", TOPICS)
     answers = pt.apply.generic(lambda topics: topics.assign(qanswer="42"))
     for _ in range(2):  # nothing is left that a second try would read
         with expect_refusal("answers … docno, score … qid, query, qanswer"):

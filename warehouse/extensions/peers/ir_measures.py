@@ -4,7 +4,7 @@ Importing this module registers the provider `warehouse`; `install` puts it into
 of providers, where it serves what no other one does. `measure` makes a measure of any metric here.
 
 >>> import ir_measures
->>> from warehouse.compat.ir_measures import measure, provider
+>>> from warehouse.extensions.peers.ir_measures import measure, provider
 >>> qrels, run = {"q": {"a": 1, "b": -1, "c": 1}}, {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}
 >>> found = provider.calc_aggregate([ir_measures.RR, measure("LRAP")], qrels, run)
 >>> found[ir_measures.RR], found[measure("LRAP")]
@@ -17,12 +17,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from warehouse.compat.scorers import Scorers
 from warehouse.config import installation
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
 from warehouse.evaluate.files import NothingInCommonError
 from warehouse.evaluate.plan import plan
+from warehouse.extensions.peers.scorers import Scorers
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Metric as Meant
 

@@ -1,9 +1,8 @@
 """Runs of PyTerrier's `pt.Experiment`, kept in a warehouse and read back from it.
 
 >>> import pandas as pd, tempfile
->>> from warehouse import pyterrier
 >>> topics = pd.DataFrame({"qid": ["1"], "query": ["chemical reactions"]})
->>> kept = pyterrier(tempfile.mkdtemp() + "/runs.duckdb", "vaswani", topics)
+>>> kept = kept_runs(tempfile.mkdtemp() + "/runs.duckdb", "vaswani", topics)
 >>> list(kept)
 ['save_dir', 'save_mode', 'save_format']
 
@@ -114,7 +113,7 @@ class Kept(Mapping[str, Any]):
             raise
 
 
-def pyterrier(
+def kept_runs(
     db: str | os.PathLike[str] | Warehouse,
     dataset: str,
     topics: Any,
@@ -122,7 +121,7 @@ def pyterrier(
     tags: Mapping[str, str] | None = None,
     reuse: bool = True,
 ) -> Kept:
-    """Return arguments for `pt.Experiment` that keep its runs in a warehouse: `**pyterrier(…)`.
+    """Return arguments for `pt.Experiment` that keep its runs in a warehouse: `**kept_runs(…)`.
 
     `topics` is the frame that the experiment gets. A run is named after its system (`names=`), and has
     the tag `topics` with a hash of this frame, whatever the order of its rows and columns. The next

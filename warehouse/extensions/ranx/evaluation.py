@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from warehouse.compat.ranx.lists import Lists, Qrels, Run
 from warehouse.config import installation
 from warehouse.errors import UsageError, check_several, counted, listing
 from warehouse.evaluate.scoring import score
+from warehouse.extensions.ranx.lists import Lists, Qrels, Run
 from warehouse.metrics import notation, protocols
 
 PROTOCOL = "ranx"

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from refusals import expect_refusal
 
-from warehouse.compat import training
-from warehouse.compat.training import Ranker
+from warehouse.extensions.training import callbacks
+from warehouse.extensions.training.callbacks import Ranker
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1, "d2": 1}}
 
@@ -57,7 +57,7 @@ def test_optuna_searches_for_the_metric_of_a_gate(
     study = optuna.create_study(
         direction="maximize", sampler=optuna.samplers.GridSampler({"weight": [0.1, 0.9]})
     )
-    study.optimize(training.optuna(search), n_jobs=2)
+    study.optimize(callbacks.optuna(search), n_jobs=2)
     assert study.best_params == {"weight": 0.9}
     # two threads may try a point twice
     assert {trial.value for trial in study.trials} == {0.75, 1.0}
@@ -70,7 +70,7 @@ def test_optuna_searches_for_the_metric_of_a_gate(
     with expect_refusal("2 protocols … default … ranx"):
         Ranker(ranked_by, **about)  # type: ignore[arg-type]
     with expect_refusal("qrels= … metrics="):
-        training.optuna(Ranker(ranked_by, dataset="dl19", system="ours"))  # type: ignore[arg-type]
+        callbacks.optuna(Ranker(ranked_by, dataset="dl19", system="ours"))  # type: ignore[arg-type]
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **has: object) -> None:
@@ -94,7 +94,7 @@ def test_the_callbacks_as_they_are_called(
 
     seen: dict[str, float] = {}
     module = SimpleNamespace(weight=0.1, log_dict=seen.update)
-    callback = training.lightning(ranker)
+    callback = callbacks.lightning(ranker)
     trainer = SimpleNamespace(sanity_checking=True, global_step=0, is_global_zero=True)
     callback.on_validation_epoch_end(trainer, module)
     assert seen == {}
@@ -105,9 +105,9 @@ def test_the_callbacks_as_they_are_called(
 
     state = SimpleNamespace(global_step=7, is_world_process_zero=True, epoch=1.0, log_history=[])
     metrics = {"eval_loss": 0.5}
-    training.hugging_face(ranker).on_evaluate(None, state, None, metrics=metrics, model=model)
+    callbacks.hugging_face(ranker).on_evaluate(None, state, None, metrics=metrics, model=model)
     assert metrics == {"eval_loss": 0.5, "eval_RR": 1.0, "eval_Success@1": 1.0}
     assert state.log_history == [{"step": 7, "epoch": 1.0, "eval_RR": 1.0, "eval_Success@1": 1.0}]
 
-    assert training.sentence_transformers(ranker)(model, None, -1, -1)["RR"] == 1.0
+    assert callbacks.sentence_transformers(ranker)(model, None, -1, -1)["RR"] == 1.0
     assert list(logged(tmp_path)) == ["ours", "ours-7"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from warehouse.compat.ranx.evaluation import PROTOCOL, canonical, check_queries
-from warehouse.compat.ranx.lists import Qrels, Run
-from warehouse.compat.ranx.report import TESTS, Report, Tested
-from warehouse.compat.ranx.scratch import DATASET, names_of, warehouse
 from warehouse.errors import UsageError, check_several, check_word
+from warehouse.extensions.ranx.evaluation import PROTOCOL, canonical, check_queries
+from warehouse.extensions.ranx.lists import Qrels, Run
+from warehouse.extensions.ranx.report import TESTS, Report, Tested
+from warehouse.extensions.ranx.scratch import DATASET, names_of, warehouse
 
 
 def compare(

@@ -1,6 +1,6 @@
 """pytrec_eval's interface: the same names of measures, the same keys, the same values.
 
->>> from warehouse.compat import pytrec_eval
+>>> from warehouse.extensions.peers import pytrec_eval
 >>> qrel = {"q1": {"d1": 0, "d2": 1}}
 >>> evaluator = pytrec_eval.RelevanceEvaluator(qrel, {"map", "ndcg_cut.1,2"})
 >>> evaluator.evaluate({"q1": {"d1": 1.0, "d2": 0.5}})
@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeVar
 
-from warehouse.compat.scorers import Scorers
 from warehouse.errors import InputError, nearest
 from warehouse.evaluate import scoring
+from warehouse.extensions.peers.scorers import Scorers
 from warehouse.metrics import peer_names, protocols
 from warehouse.metrics.notation import TREC_SETS, Requested
 

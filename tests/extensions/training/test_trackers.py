@@ -13,7 +13,7 @@ import pytest
 from refusals import expect_refusal
 
 from warehouse import Warehouse
-from warehouse.compat import trackers
+from warehouse.extensions.training import trackers
 
 
 @pytest.fixture(scope="module")

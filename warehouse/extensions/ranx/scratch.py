@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from warehouse.compat.ranx.lists import Run
 from warehouse.errors import UsageError, listing
+from warehouse.extensions.ranx.lists import Run
 from warehouse.warehouse import Warehouse
 
 DATASET = "compared"

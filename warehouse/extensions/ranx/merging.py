@@ -8,10 +8,10 @@ from typing import Any
 
 from tabulate import tabulate
 
-from warehouse.compat.ranx.evaluation import PROTOCOL, check_queries
-from warehouse.compat.ranx.lists import Qrels, Run
-from warehouse.compat.ranx.scratch import DATASET, names_of, warehouse
 from warehouse.errors import UsageError
+from warehouse.extensions.ranx.evaluation import PROTOCOL, check_queries
+from warehouse.extensions.ranx.lists import Qrels, Run
+from warehouse.extensions.ranx.scratch import DATASET, names_of, warehouse
 from warehouse.fuse.fused_run import Fused
 from warehouse.metrics import fusion
 
