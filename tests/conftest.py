@@ -88,6 +88,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget the metrics that a test registers."""
     monkeypatch.setattr(catalogue, "_functions", {})
+    monkeypatch.setattr(project.registered, "folders", [])
     project.registered.count += 1
     yield
     project.registered.count += 1

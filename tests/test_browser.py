@@ -189,7 +189,7 @@ def serving(path: Path) -> Iterator[Served]:
     """Serve a database until the block ends."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra web is not installed")
     pytest.importorskip("starlette", reason="the extra web is not installed")
-    from warehouse.report.server import application, console, replicas
+    from warehouse.extensions.server import application, console, replicas
 
     own = path.parent / "own"
     own.mkdir()

@@ -24,8 +24,8 @@ from refusals import expect_refusal
 from warehouse import Warehouse
 from warehouse.analyze.gate_results import who
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
+from warehouse.extensions.server.replicas import Replicas
 from warehouse.report import shared_lake
-from warehouse.report.server.replicas import Replicas
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
 from warehouse.store.lake import TABLES, Lake

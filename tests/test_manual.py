@@ -262,7 +262,7 @@ def test_the_python_of_a_page(
     try:
         exec(compile("\n" * (line - 1) + code, page, "exec"), {"__name__": "__main__"})
     finally:
-        ours = sys.modules.get("warehouse.compat.ir_measures")
+        ours = sys.modules.get("warehouse.extensions.peers.ir_measures")
         if ours is not None:  # the page may have put it into ir_measures' own chain
             chain = sys.modules["ir_measures"].DefaultPipeline.providers
             chain[:] = [provider for provider in chain if provider is not ours.provider]

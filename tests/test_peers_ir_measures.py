@@ -7,7 +7,6 @@ equal scores.
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from collections.abc import Iterable
 
@@ -158,20 +157,6 @@ def test_measures_of_gdeval(seed: int) -> None:
     """gdeval prints five decimals, reads queries that are numbers, and scores as doubles."""
     qrels, run = numbered(random_collection(150 + seed, queries=80, ties=False))
     same(mine(GDEVAL, qrels, run), theirs(GDEVAL, qrels, run), tolerance=5.1e-6)
-
-
-@pytest.mark.parametrize("run", [{"other": {"a": 1.0}}, {}])
-def test_the_provider_and_a_run_without_a_judged_query(run: Run) -> None:
-    """Each judged query counts as an empty ranking."""
-    qrels = {"q": {"a": 1, "b": 0}, "r": {"a": 2}}
-    names = ["AP", "nDCG@10", "P@5", "RR@10", "Success@5", "Bpref", "SetP", "Compat", "NumRet"]
-    measures = [ir_measures.parse_measure(name) for name in names]
-    provider = importlib.import_module("warehouse.compat.ir_measures").provider
-    theirs = ir_measures.calc(measures, qrels, run)
-    found = provider.calc(measures, qrels, run)
-    assert found.aggregated == theirs.aggregated == dict.fromkeys(measures, 0)
-    assert len(found.per_query) == len(theirs.per_query) == 2 * len(measures)
-    assert set(found.per_query) == set(theirs.per_query)
 
 
 @needs_cwl

@@ -25,6 +25,7 @@ from warehouse.cli.application import names as commands
 from warehouse.config import settings
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import verify
+from warehouse.sql_text import templates
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema, schema
@@ -105,7 +106,7 @@ def test_main_has_the_views_for_people_alone(wh: Warehouse, made: Path) -> None:
 
 def test_names_of_temporary_tables(made: Path) -> None:
     """They are found before the file's: one of the same name is there to stand in its place."""
-    folders = settings.resource_folder("sql"), Path(database.__file__).parent.parent
+    folders = *templates.folders(ours=True), Path(database.__file__).parent.parent
     text = "".join(
         path.read_text(encoding="utf-8")
         for folder in folders

@@ -25,7 +25,6 @@ from rows import insert
 from test_metric_properties import METRICS as OF_THE_PEERS
 from test_metric_properties import collection
 
-from warehouse.config.settings import resource_folder
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate.chain import chain, fingerprint_of, matched_sql, relation
 from warehouse.evaluate.plan import Plan, plan
@@ -538,11 +537,11 @@ def test_no_cross_join_with_a_list() -> None:
 
 def texts() -> dict[str, str]:
     """Return the text of every template, by its path in the folder `sql`, without comments."""
-    folder = resource_folder("sql")
     return {
         path.relative_to(folder).as_posix(): re.sub(
             r"\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL
         )
+        for folder in templates.folders(ours=True)
         for path in folder.rglob("*" + templates.SUFFIX)
     }
 
@@ -590,9 +589,12 @@ def test_sums_are_ordered() -> None:
     assert sums_without_order(insert[insert.index("with") :]) == []
 
 
-@pytest.mark.parametrize(
-    "path", sorted(resource_folder("sql").rglob("*" + templates.SUFFIX)), ids=lambda p: p.name
+FILES = sorted(
+    path for folder in templates.folders(ours=True) for path in folder.rglob("*" + templates.SUFFIX)
 )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_keywords_are_in_lower_case(path: Path) -> None:
     body = templates.body(path.read_text(encoding="utf-8"))
     bare = re.sub(r"\{#.*?#\}|/\*.*?\*/|--[^\n]*|'[^']*'|\{%.*?%\}", " ", body, flags=re.DOTALL)
@@ -619,7 +621,7 @@ def test_every_template_is_asked_for() -> None:
         "composed",
     }
     package = Path(templates.__file__).parents[1]
-    files = [*package.rglob("*.py"), *resource_folder("sql").rglob("*" + templates.SUFFIX)]
+    files = [*package.rglob("*.py"), *FILES]
     words = {
         word
         for path in files

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
-    from warehouse.compat.pyterrier import pyterrier
     from warehouse.ingest.logged_run import log_run
     from warehouse.metrics.python_metrics import metric
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Result", "Warehouse", "__version__", "log_run", "metric", "pyterrier"]
+__all__ = ["Result", "Warehouse", "__version__", "log_run", "metric"]
 
 # Imported on demand, so that the command line's help does not wait for DuckDB.
 _MODULES = {
@@ -28,7 +27,6 @@ _MODULES = {
     "Warehouse": "warehouse.warehouse",
     "log_run": "warehouse.ingest.logged_run",
     "metric": "warehouse.metrics.python_metrics",
-    "pyterrier": "warehouse.compat.pyterrier",
 }
 
 

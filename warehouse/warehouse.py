@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
+from warehouse.config import project
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import (
     UsageError,
@@ -60,7 +61,9 @@ class Warehouse:
     `path` is the database file; without it, `WAREHOUSE_DB` or `warehouse.toml` names the file, else
     it is warehouse.duckdb. It stays the same file if the current folder changes. `memory_limit` (as
     in "1GB"), `threads` and `temp_directory` are passed to DuckDB. `lock_timeout` is how many
-    seconds to wait, from the head of the queue, for a program that has the file open.
+    seconds to wait, from the head of the queue, for a program that has the file open. `metrics` is a
+    folder of your own metrics, which the whole program knows from then on, as a project's are known
+    below the folder of its `warehouse.toml`.
 
     Every method opens the file, does its work in one transaction and closes the file again. What
     reads returns a `Result`, which holds no lock. The dataset comes first, and can be left out if
@@ -89,8 +92,11 @@ class Warehouse:
         threads: int | None = None,
         temp_directory: str | None = None,
         lock_timeout: float = LOCK_TIMEOUT,
+        metrics: str | os.PathLike[str] | None = None,
     ) -> None:
         check_at_least(1, threads=threads)
+        if metrics is not None:
+            project.add_metrics(metrics)
         resources = database.Resources(memory_limit, threads, temp_directory)
         self.file = WarehouseFile(path, resources, lock_timeout)
 
@@ -2431,32 +2437,6 @@ class Warehouse:
         return folder.write(
             self.file, Path(path), check_names("datasets", datasets),
             metrics=metrics, depth=depth, with_text=with_text, on_dataset=on_dataset,
-        )  # fmt: skip
-
-    def serve(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 8080,
-        *,
-        token: str | None = None,
-        allow_hosts: Names = (),
-        depth: int = 20,
-        lake: str | os.PathLike[str] | None = None,
-        say: Callable[[str], object] = lambda _: None,
-    ) -> None:
-        """Serve the pages of `report` live until the program is interrupted.
-
-        The pages are read from a replica: this file, if it is one, else a temporary one that is made
-        again when this file changes, or of what was pushed into a `lake`. Beyond this machine, readers
-        need the `token`. Requests are answered under addresses, localhost, the machine's name and
-        `allow_hosts`. `say` is told the address, and what goes wrong later. Needs the extra "web".
-        Raises UsageError for a host or port that cannot be opened.
-        """
-        from warehouse.report import server
-
-        server.serve(
-            self.file, host, port, token=token, names=check_names("allow_hosts", allow_hosts),
-            depth=depth, say=say, lake=None if lake is None else os.fspath(lake),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ Catalogue

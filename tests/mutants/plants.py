@@ -16,7 +16,7 @@ from tests.mutants.reach import HEADER, ROOT
 
 # The first area with the beginning of a file's path has the file.
 AREAS = {
-    "server": ("warehouse/report/server/",),
+    "server": ("warehouse/extensions/server/",),
     "pages": ("warehouse/report/pages/assets/",),
     "metrics": (
         "sql/metrics/", "sql/functions.sql", "sql/curves/", "sql/fusion", "sql/normalisations/",

@@ -80,7 +80,7 @@ def instrument(copy: Path) -> list[str]:
         if before:
             text = "".join(before.get(number, "") + line for number, line in enumerate(lines, 1))
             path.write_text(text.replace(_FUTURE, _FUTURE + IMPORT, 1))
-    for path in sorted((copy / "sql").rglob("*.sql.j2")):
+    for path in sorted((*copy.glob("sql/**/*.sql.j2"), *copy.glob("warehouse/**/*.sql.j2"))):
         text, note = path.read_text(), f"{{% set touched = _touch({len(names)}) "
         names.append(str(path.relative_to(copy)))
         end = found.end() if (found := HEADER.match(text)) else 0

@@ -120,12 +120,13 @@ class Choice:
         """Return the tests that reach a template with a macro or a view, and those that name it."""
         pattern = re.compile(rf"\b{word}\b")
         found: set[str] = set()
-        for path in (ROOT / "sql").rglob("*.sql.j2"):
+        for path in (*ROOT.glob("sql/**/*.sql.j2"), *ROOT.glob("warehouse/**/*.sql.j2")):
             if pattern.search(path.read_text()):
                 found |= self.of[str(path.relative_to(ROOT))]
-        for path in (ROOT / "tests").glob("test_*.py"):
+        for path in (ROOT / "tests").rglob("test_*.py"):
             if pattern.search(path.read_text()):
-                found |= {test for test in self.tests if test.startswith(f"tests/{path.name}:")}
+                name = path.relative_to(ROOT).as_posix()
+                found |= {test for test in self.tests if test.startswith(f"{name}:")}
         return found
 
 

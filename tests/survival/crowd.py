@@ -22,7 +22,7 @@ from operations import METRICS, fill, qrels, qrels_lines, run, run_lines
 
 from tests.survival.outcome import Outcome
 from warehouse.errors import WarehouseError
-from warehouse.report.server.replicas import Replicas
+from warehouse.extensions.server.replicas import Replicas
 from warehouse.sql_text import templates
 from warehouse.store.database import Resources
 from warehouse.warehouse import Warehouse

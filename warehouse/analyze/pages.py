@@ -15,9 +15,11 @@ from warehouse.store.database import keep
 
 def relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> duckdb.DuckDBPyRelation:
     """Return rows as a relation with columns of these names."""
-    values = ",\n".join("(" + ", ".join(literal(cell) for cell in row) + ")" for row in rows)
+    every = rows or [[None] * len(columns)]
+    values = ",\n".join("(" + ", ".join(literal(cell) for cell in row) + ")" for row in every)
     names = ", ".join(ident(column) for column in columns)
-    return keep(database.memory(), f"select * from (values {values}) as t ({names})")
+    found = f"select * from (values {values}) as t ({names})"
+    return keep(database.memory(), found if rows else f"{found} where false")
 
 
 def origin(*, is_own: bool) -> str:

@@ -10,7 +10,8 @@ is in `trec_eval`). It has:
 - perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
 - perhaps `SETTINGS`: those of Typer's context.
 
-Nothing else lists the commands. A call imports only the module of the command that it needs.
+Nothing else lists the commands; extensions name their modules. A call imports only the module of
+the command that it needs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from itertools import groupby
@@ -31,9 +32,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from warehouse import extending
 from warehouse.cli import commands, options
 from warehouse.config.settings import VERSION
 from warehouse.errors import in_shell
+from warehouse.extending import Found
 
 SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
 # More characters than a summary has: lines are wrapped, not cut.
@@ -53,19 +56,61 @@ class _Sections(TyperGroup):
                 )
 
 
+@cache
+def _core() -> dict[str, str]:
+    """Return the modules in `commands` by the names of their commands."""
+    found = (f"{commands.__name__}.{module.name}" for module in iter_modules(commands.__path__))
+    return {_name(module): module for module in found}
+
+
+@cache
+def _added() -> dict[str, tuple[Found, str]]:
+    """Return the modules of the commands that extensions add, by the names of these commands."""
+    found: dict[str, tuple[Found, str]] = {}
+    for one in extending.found():
+        for module in one.extension.commands:
+            if _name(module) in _core() or _name(module) in found:
+                extending.leave_out(one.name, f"command {_name(module)}: the name is taken")
+            else:
+                found[_name(module)] = one, module
+    return found
+
+
+def _name(module: str) -> str:
+    return module.rpartition(".")[2].replace("_", "-")
+
+
 def names() -> list[str]:
     """Return the names of the commands, in alphabetical order."""
-    return [module.name.replace("_", "-") for module in iter_modules(commands.__path__)]
+    return sorted([*_core(), *_added()])
 
 
-def module(name: str) -> ModuleType:
-    """Return the module of a command."""
-    return import_module(f"{commands.__name__}.{name.replace('-', '_')}")
+@cache
+def module(name: str) -> ModuleType | None:
+    """Return the module of a command, or None; extensions are only looked for if none is ours."""
+    if name in _core():
+        return import_module(_core()[name])
+    if name not in _added():
+        return None
+    one, path = _added()[name]
+    return next(extending.attempt(one.name, f"command {name}", lambda: _checked(one, path)), None)
+
+
+def _checked(extension: Found, path: str) -> ModuleType:
+    """Return the module of a command of an extension. Raises an error if it makes no command."""
+    found = import_module(path)
+    if extension.distribution:
+        SECTIONS.index(found.SECTION)
+        app = typer.Typer()
+        _add(app, found)
+        typer.main.get_command(app)
+    return found
 
 
 def modules() -> list[ModuleType]:
     """Return the modules of all commands, in the order of the help."""
-    return sorted(map(module, names()), key=lambda one: (SECTIONS.index(one.SECTION), one.PLACE))
+    found = filter(None, map(module, names()))
+    return sorted(found, key=lambda one: (SECTIONS.index(one.SECTION), one.PLACE))
 
 
 def examples() -> dict[str, Sequence[str]]:
@@ -88,7 +133,8 @@ def application(name: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_root)
-    for one in [module(name)] if name in names() else modules():
+    known = module(name) if name else None
+    for one in modules() if known is None else [known]:
         _add(app, one)
     return app
 
@@ -159,13 +205,13 @@ def completed(words: Sequence[str]) -> list[str]:
     if not words:
         return ["--help"]
     name, *others = words
-    if not others or others[0].startswith("-") or name not in names():
+    if not others or others[0].startswith("-") or (source := module(name)) is None:
         return list(words)
-    others[0] = getattr(module(name), "ALSO", {}).get(others[0], others[0])
-    is_catalogue = module(name).SECTION == "Catalogue"
+    others[0] = getattr(source, "ALSO", {}).get(others[0], others[0])
+    is_catalogue = source.SECTION == "Catalogue"
     if is_catalogue and not get_close_matches(others[0], ["show"]):
         return [name, "show", *others]
-    below = {path.split()[-1] for path in module(name).EXAMPLES}
+    below = {path.split()[-1] for path in source.EXAMPLES}
     if name == "ingest" and others[0] not in below and _is_path(others[0]):
         return [name, "folder", *others]
     return [name, *others]
@@ -175,7 +221,7 @@ def explained(error: typer.TyperException, words: Sequence[str]) -> str:
     """Return Typer's message about wrong words, with what to do about it."""
     name = words[0]
     option = getattr(error, "option_name", "")
-    instead = getattr(module(name), "INSTEAD", {}).get(option) if name in names() else None
+    instead = getattr(module(name), "INSTEAD", {}).get(option)
     if instead is not None:
         return f"{option}: no such option; {instead}"
     message = error.format_message()

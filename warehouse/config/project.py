@@ -219,18 +219,34 @@ def per_project(make: Callable[[], _T]) -> Callable[[], _T]:
 
 @dataclass
 class Registrations:
-    """How often the running program has registered something that a project may have in files."""
+    """What the running program has registered that a project may have in files.
+
+    `count` says how often; `folders` are folders of metrics.
+    """
 
     count: int = 0
+    folders: list[Path] = field(default_factory=list)
 
 
 registered = Registrations()
 
 
+def add_metrics(folder: str | os.PathLike[str]) -> None:
+    """Make the metrics in a folder known to the running program."""
+    path = local(os.fspath(folder)).resolve()
+    if not path.is_dir():
+        raise UsageError(f"metrics: no folder {shown(path)}")
+    if path not in registered.folders:
+        registered.folders.append(path)
+        registered.count += 1
+
+
 def _look() -> Project:
     file = _find()
+    added = tuple(path for folder in registered.folders for path in _files(folder))
     if file is None:
-        return Project()
+        stamps = tuple(_stamp(path) for path in added)
+        return Project(stamp=stamps, metric_files=added)
     stamp = _stamp(file)
     document = _document(file, stamp)
     _contents(document)
@@ -242,7 +258,7 @@ def _look() -> Project:
         except UsageError as error:
             raise document.error((key,), str(error)) from None
     folder = paths.get("metrics")
-    files = _files(folder)
+    files = tuple(dict.fromkeys((*_files(folder), *added)))
     return Project(
         stamp=(str(Path.cwd()), stamp, folder, *(_stamp(path) for path in files)),
         file=file,

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from msgspec import structs
 
+from warehouse import extending
 from warehouse.config import project, toml
 from warehouse.errors import DefinitionError, nearest
 from warehouse.metrics import aggregates, checks
@@ -133,8 +135,16 @@ def catalogue() -> Mapping[str, MetricTemplate]:
 
     Files of the project that are wrong are left out: see `broken`.
     """
+    _import_functions()
     own, _ = _of_project()
     return {**_built_in(), **own, **_functions} if own or _functions else _built_in()
+
+
+@cache
+def _import_functions() -> None:
+    """Import the modules of extensions in which functions are metrics."""
+    for _ in extending.objects("functions"):
+        pass
 
 
 def register(name: str, header: Mapping[str, object], where: str, function: Function) -> None:
@@ -157,13 +167,26 @@ def broken() -> Mapping[str, DefinitionError]:
 
 @project.per_project
 def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]]:
-    """Return the project's own metrics, and the errors of the files that are none."""
+    """Return the metrics of the project and of extensions, and the errors of the files that are none."""
     here = project.current()
     here.check_folder()
     wrong: dict[str, DefinitionError] = {}
-    if not here.metric_files:
+    paths: dict[str, Path] = {}
+    for path in here.metric_files:
+        name = path.name.removesuffix(templates.SUFFIX)
+        if paths.setdefault(name, path) != path:
+            where, other = project.shown(path), project.shown(paths[name])
+            wrong[str(path)] = DefinitionError(f"{where}: {other} has a metric of that name")
+    added: dict[str, str] = {}
+    for one in extending.others():
+        for path in one.extension.files("metrics"):
+            name = path.name.removesuffix(templates.SUFFIX)
+            if paths.setdefault(name, path) != path:
+                extending.leave_out(one.name, f"{path}: {paths[name]} has a metric of that name")
+            else:
+                added[name] = one.name
+    if not paths:
         return {}, wrong
-    paths = {path.name.removesuffix(templates.SUFFIX): path for path in here.metric_files}
 
     def each(names: Iterable[str], make: Callable[[str], _T]) -> dict[str, _T]:
         """Return what is made of each name, but for the names that are wrong."""
@@ -192,5 +215,8 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
         every = {**_built_in(), **own}
         fit = each(own, lambda name: checks.check_other(own[name], every))  # noqa: B023
         if len(fit) == len(own):
-            return own, wrong
+            break
         own = {name: own[name] for name in fit}
+    for name in wrong.keys() & added.keys():
+        extending.leave_out(added[name], wrong[name])
+    return own, wrong

@@ -11,17 +11,19 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import ClassVar
 
 from msgspec.structs import asdict
 
+from warehouse import extending
 from warehouse.config import toml
 from warehouse.errors import UsageError, nearest
 from warehouse.metrics import checks, notation
 from warehouse.metrics.header import FusionHeader, GridTable, NormalisationHeader
 from warehouse.metrics.metric import Defaults, Metric
 from warehouse.metrics.parameters import Value
-from warehouse.metrics.template import Alias, Template, header_parameters, source, template
+from warehouse.metrics.template import Alias, Template, header_parameters, parts, source, template
 from warehouse.sql_text import templates
 
 WEIGHTS, TRAINING, AVERAGE_PRECISION = "weights", "training", "average_precision"
@@ -82,7 +84,20 @@ def methods() -> dict[str, Method]:
     """
     found = {name: _method(name, *source("fusion", name)) for name in templates.names_in("fusion")}
     checks.check_names(found.values(), checks.names_of(()))
+    for one in extending.others():
+        for path in one.extension.files("fusion"):
+            for method in extending.attempt(one.name, str(path), lambda: _added(path, found)):  # noqa: B023
+                found[method.name] = method
     return found
+
+
+def _added(path: Path, found: Mapping[str, Method]) -> Method:
+    """Return the method in a file of an extension."""
+    method = _method(
+        path.name.removesuffix(templates.SUFFIX), *parts(path.read_text("utf-8"), str(path))
+    )
+    checks.check_names([method], checks.names_of(found.values()))
+    return method
 
 
 @cache

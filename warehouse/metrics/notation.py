@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from warehouse import extending
 from warehouse.config import project
 from warehouse.config.project import per_project
 from warehouse.errors import DefinitionError, UsageError, nearest_name
@@ -260,7 +261,7 @@ def _meant(word: str) -> str:
     """Return a word, or the notation that the project's file has for it."""
     found = project.current()
     if word not in found.aliases:
-        return word
+        return _added_name(word)
     meant, at = found.aliases[word], ("aliases", word)
     try:
         _expand(word, Defaults())
@@ -275,6 +276,25 @@ def _meant(word: str) -> str:
     if number != 1:
         raise found.document.error(at, f"{meant} stands for several metrics; name one")
     return Given(meant, word)
+
+
+def _added_name(word: str) -> str:
+    """Return a word, or the notation that an extension has for it, if no metric has this name."""
+    for one in extending.found():
+        meant = one.extension.names.get(word)
+        if meant is not None and not _count(word):
+            if _count(meant) == 1:
+                return Given(meant, word)
+            extending.leave_out(one.name, f"names: {word}: {meant} is not the name of one metric")
+    return word
+
+
+def _count(text: str) -> int:
+    """Return how many metrics a text names."""
+    try:
+        return len(_expand(text, Defaults()))
+    except UsageError:
+        return 0
 
 
 def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence[Line]:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from warehouse import extending
 from warehouse.config import project, toml
 from warehouse.config.key_paths import KeyPath
 from warehouse.errors import DefinitionError, UsageError, check_word, listing, nearest, option
@@ -227,7 +228,7 @@ def catalogue() -> Mapping[str, Protocol]:
     """Return every protocol by its name: those of protocols.toml, then the project's own."""
     own = project.current().protocols
     _check_names(own)
-    every = {**_built_in().record, **own}
+    every = {**_built_in().record, **_of_extensions(), **own}
     found = _Known(every, lambda name: _protocol(name, every))
     for name in own:
         # what is wrong with a project's own is said at once
@@ -237,6 +238,28 @@ def catalogue() -> Mapping[str, Protocol]:
             problem = f"names: no peer {peer!r} has names for metrics{hint}"
             raise _error(name, ("names",), problem, table=())
     return found
+
+
+@cache
+def _of_extensions() -> dict[str, Mapping[str, Any]]:
+    """Return the records of the protocols that extensions give; those that are wrong are left out."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in extending.found():
+        for name, record in one.extension.protocols.items():
+            part, add = f"protocol {name}", lambda: _check_added(name, record, found)  # noqa: B023
+            for _ in extending.attempt(one.name, part, add):
+                found[name] = record
+    return found
+
+
+def _check_added(name: str, record: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse the record of an extension's protocol if the project's file could not have it."""
+    from warehouse.config.project_file import ProjectFile
+
+    toml.Document("Extension", {"protocols": {name: record}}).convert(ProjectFile)
+    if name in {*_built_in().record, *known, IMPORTED} or not _NAME.fullmatch(name):
+        raise _error(name, (), "the name is taken, or is none; choose another")
+    _protocol(name, {**_built_in().record, **known, name: record})
 
 
 def is_imported(name: str) -> bool:
@@ -274,8 +297,10 @@ def _error(name: str, path: KeyPath, problem: str, table: KeyPath | None = None)
     if is_own(name):
         above: KeyPath = ("protocols", name)
         document = project.current().document
-    else:
+    elif name in _built_in().record:
         above, document = (name,), _built_in()
+    else:
+        above, document = ("protocols", name), toml.Document("Extension")
     return document.error((*above, *path), problem, None if table is None else (*above, *table))
 
 

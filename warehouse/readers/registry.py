@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
+from warehouse import extending
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
 from warehouse.readers import files, ir_datasets, part_folders
 from warehouse.readers.arrow import Arrow
@@ -40,6 +42,32 @@ IN_MEMORY: list[ObjectFormat] = [
     ir_datasets.IrDatasets(), part_folders.PartFolders(), Dict(), Records(), TableObject(),
 ]  # fmt: skip
 
+
+@cache
+def _added() -> tuple[FileFormat | ObjectFormat, ...]:
+    """Return the formats that extensions add, each under a name that no other one has."""
+    taken = {one.name for one in (*FORMATS, *IN_MEMORY)}
+    found: list[FileFormat | ObjectFormat] = []
+    for extension, kind in extending.objects("formats"):
+        for one in extending.attempt(extension, f"format {kind.__name__}", kind):
+            if not isinstance(one, FileFormat | ObjectFormat) or one.name in taken:
+                extending.leave_out(extension, f"format {one.name}: is none, or its name is taken")
+            else:
+                taken.add(one.name)
+                found.append(one)
+    return tuple(found)
+
+
+def of_files() -> list[FileFormat]:
+    """Return the formats of files, ours first."""
+    return [*FORMATS, *(one for one in _added() if isinstance(one, FileFormat))]
+
+
+def of_objects() -> list[ObjectFormat]:
+    """Return the formats of objects in memory; those of extensions are asked first."""
+    return [*(one for one in _added() if isinstance(one, ObjectFormat)), *IN_MEMORY]
+
+
 # The names of all of our columns.
 _COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}
 # What is read from sources, as the subject of a sentence.
@@ -60,7 +88,7 @@ def names(contents: Contents) -> list[str]:
     >>> names("run")[:7]
     ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'arrow', 'mteb']
     """
-    return [format.name for format in FORMATS if contents in format.contents]
+    return [format.name for format in of_files() if contents in format.contents]
 
 
 def find(name: str, contents: Contents) -> FileFormat:
@@ -70,7 +98,7 @@ def find(name: str, contents: Contents) -> FileFormat:
     'jsonl'
     """
     folded = name.lower()
-    for format in FORMATS:
+    for format in of_files():
         if folded in (format.name, *format.aliases):
             if contents not in format.contents:
                 raise UsageError(_refusal(format, contents))
@@ -85,7 +113,7 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
     Raises InputError if it is not clear.
     """
     head = Head(file.head, file.text, file.suffix, contents, {*columns})
-    format = max(FORMATS, key=lambda format: format.sniff(head))
+    format = max(of_files(), key=lambda format: format.sniff(head))
     if contents not in format.contents:
         if contents in format.lacks:
             raise UsageError(f"{file.source}: {format.lacks[contents]}")
@@ -100,7 +128,7 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
 
 def in_memory(source: Any, contents: Contents) -> ObjectFormat:
     """Return the format of an object in memory. Raises UsageError unless it can hold the contents."""
-    format = next(format for format in IN_MEMORY if format.takes(source))
+    format = next(format for format in of_objects() if format.takes(source))
     name = format.source_name(source)
     if contents not in format.contents:
         raise UsageError(f"{name}: {_refusal(format, contents)}")
@@ -138,7 +166,7 @@ def qrels_kind(format: str | None, *, iterations: bool) -> Kind:
 def check_mapping(format: Format, mapping: Mapping[str, str]) -> None:
     """Refuse names for the columns of a format whose columns have none."""
     if mapping and not format.names_columns:
-        can = [one.name for one in (*FORMATS, *IN_MEMORY) if one.names_columns]
+        can = [one.name for one in (*of_files(), *of_objects()) if one.names_columns]
         raise UsageError(f"columns can be named for {', '.join(can)}, not for {format.name}")
 
 
@@ -153,7 +181,7 @@ def is_file_name(name: str) -> bool:
     >>> is_file_name("bm25.run.gz"), is_file_name("P.5,10")
     (True, False)
     """
-    suffixes = (*COMPRESSED, *(suffix for format in FORMATS for suffix in format.suffixes))
+    suffixes = (*COMPRESSED, *(suffix for format in of_files() for suffix in format.suffixes))
     return PurePath(name).suffix.lower() in suffixes
 
 

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ import jinja2
 import jinja2.meta
 import jinja2.sandbox
 
+from warehouse import extending
 from warehouse.config import project, toml
 from warehouse.config.ownership import is_private
 from warehouse.config.settings import VERSION, resource_folder
@@ -76,10 +77,17 @@ class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 @cache
+def folders(*, ours: bool = False) -> tuple[Path, ...]:
+    """Return `sql`, and the folders of SQL of all extensions, or of our own."""
+    found = (one for one in extending.found() if not (ours and one.distribution))
+    return resource_folder("sql"), *(one.extension.sql for one in found if one.extension.sql)
+
+
+@cache
 def environment() -> jinja2.Environment:
     """Return the environment; every macro of `sql/macros` is available in every template."""
     env = _Sandbox(
-        loader=jinja2.FileSystemLoader(resource_folder("sql")),
+        loader=jinja2.FileSystemLoader(folders()),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -125,7 +133,8 @@ def compiled(text: str) -> jinja2.Template:
 
 def source(name: str) -> str:
     """Return the unchanged text of `sql/<name>.sql.j2`."""
-    return (resource_folder("sql") / (name + SUFFIX)).read_text(encoding="utf-8")
+    paths = (folder / (name + SUFFIX) for folder in folders())
+    return next(path for path in paths if path.is_file()).read_text(encoding="utf-8")
 
 
 def header(text: str, where: str) -> toml.Document:
@@ -196,8 +205,8 @@ def _digest(text: str) -> str:
 
 @cache
 def names_in(folder: str) -> tuple[str, ...]:
-    """Return the names of the templates in `sql/<folder>`, sorted."""
-    files: Iterable[Path] = (resource_folder("sql") / folder).glob("*" + SUFFIX)
+    """Return the names of the templates in `sql/<folder>` and of our own extensions, sorted."""
+    files = [path for one in folders(ours=True) for path in (one / folder).glob("*" + SUFFIX)]
     return tuple(sorted(path.name.removesuffix(SUFFIX) for path in files))
 
 

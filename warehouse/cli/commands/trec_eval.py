@@ -42,16 +42,16 @@ def trec_eval(
     no query in common. 'warehouse score' has more metrics and more formats.
     """
     from warehouse.cli import output
-    from warehouse.compat import trec_eval as compat
+    from warehouse.report import trec_eval as interface
 
-    call = compat.read(arguments or [])
+    call = interface.read(arguments or [])
     if call.version:
-        output.say(f"trec_eval version {compat.RELEASES[release]}, by the warehouse")
+        output.say(f"trec_eval version {interface.RELEASES[release]}, by the warehouse")
         return
     if call.help:
         typer.echo(context.get_help())
         return
-    text, warnings = compat.evaluate(call, release)
+    text, warnings = interface.evaluate(call, release)
     output.emit(text, None, "trec")
     for warning in warnings:
         output.warn(warning)

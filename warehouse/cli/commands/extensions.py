@@ -1,0 +1,23 @@
+"""`warehouse extensions`."""
+
+from __future__ import annotations
+
+from warehouse.cli import options, output
+
+SECTION, PLACE = "Catalogue", 5
+EXAMPLES = {"extensions": ("warehouse extensions", "warehouse extensions -f json")}
+
+
+def extensions(
+    format: options.Format = "table",
+    out: options.Output = None,
+    wide: options.Wide = False,
+) -> None:
+    """List the extensions: where they are from, what they give, and what of it does not work.
+
+    An extension is an installed package that adds metrics, fusion methods, protocols, formats,
+    commands or names; see "Write an extension" in the manual. What does not work is left out.
+    """
+    from warehouse.analyze import extension_catalogue
+
+    output.show(extension_catalogue.extensions(), format, out, wide=wide)
