@@ -955,3 +955,33 @@ def test_what_was_put_aside_goes_with_the_database(
     (Path(folder) / "spilled").write_text("x")
     database.leave()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_has_what_most_people_need(run: Callable[..., Answer]) -> None:
+    """The rest is one word further: other commands, options that few need, all examples."""
+    first = {name: run(*words).out for name, words in (("", ["--help"]), ("all", ["help", "all"]))}
+    for name in application.FIRST:
+        assert f"\n  {name} " in first[""]
+        assert f"\n  {name} " in first["all"]
+    assert "\n  verify " not in first[""]
+    assert "\n  verify " in first["all"]
+    assert "warehouse help all" in first[""]
+    shown, whole = run("help", "leaderboard").out, run("leaderboard", "--help-all").out
+    assert shown == run("leaderboard", "-h").out
+    for word in ("--lock-timeout", "--safe-csv", "--resamples"):
+        assert (word in shown, word in whole) == (False, True)
+    assert "--help-all" in shown
+    assert "--help-all" not in whole
+    assert len(whole.splitlines()) > len(shown.splitlines()) + 20
+    assert "list[" not in whole + run("metrics", "--help-all").out
+    assert "-m, --metric TEXT" in shown
+    assert run("help", "ingest", "run").out == run("ingest", "run", "--help").out
+
+
+def test_one_list_of_every_catalogue(run: Callable[..., Answer]) -> None:
+    for name in ("metrics", "curves", "fusions", "protocols"):
+        assert run("list", name, "-f", "csv").out == run(name, "-f", "csv").out
+    views = run("list", "views").out
+    assert views == run("schema").out
+    assert all(len(line.split(maxsplit=1)) == 2 for line in views.splitlines())
+    assert run("list", "views", "runs").out == run("schema", "runs").out

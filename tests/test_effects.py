@@ -43,7 +43,7 @@ NOT_TRIED = {
 NOT_READING = {
     "attributes", "check", "collect", "collection", "config", "curves", "datasets", "deciles",
     "demo", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates", "ingest", "init",
-    "judges", "lake", "metrics", "protocols", "publish", "push", "qrels", "query", "report",
+    "judges", "lake", "list", "metrics", "protocols", "publish", "push", "qrels", "query", "report",
     "reproduce", "reusability", "schema", "score", "serve", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",
 }  # fmt: skip

@@ -119,6 +119,19 @@ def page(rows: Iterable[Row]) -> str:
     return "\n".join(_about(list(group)) for _, group in groupby(rows, key=lambda row: row[:2]))
 
 
+def overview(rows: Iterable[Row]) -> str:
+    """Return a line for each view, macro and table; the rows are those of `Warehouse.schema`.
+
+    >>> print(overview([("view", "v", None, None, "One row per x, or y. Not z.", "from v")]), end="")
+    v  One row per x, or y.
+    """
+    found = [(str(row[1]), str(row[4])) for row in rows if row[2] is None]
+    longest = max((len(name) for name, _ in found), default=0)
+    return "".join(
+        f"{name:{longest}}  {told.partition('. ')[0].rstrip('.')}.\n" for name, told in found
+    )
+
+
 def _about(rows: list[Row]) -> str:
     (kind, relation, _, _, comment, example), *columns = rows
     names = max((len(str(row[2])) for row in columns), default=0)

@@ -166,6 +166,8 @@ def _call() -> None:
     from warehouse.config.project import request
 
     words = completed(sys.argv[1:])
+    shows_all = "--help-all" in words
+    words = ["--help" if word == "--help-all" else word for word in words]
     if not _HELP.intersection(words):
         system_memory.check(_LEAST)
     if words[0] in ("score", "trec-eval") and not _HELP.intersection(words):
@@ -174,7 +176,8 @@ def _call() -> None:
         database.open_early()
     with request():
         try:
-            code = application(words[0])(words, prog_name="warehouse", standalone_mode=False)
+            app = application(words[0], shows_all=shows_all)
+            code = app(words, prog_name="warehouse", standalone_mode=False)
         except typer.TyperException as error:
             _say(explained(error, words))
             code = UsageError.exit_code

@@ -17,6 +17,7 @@ the command that it needs.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -30,7 +31,7 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from warehouse import extending
 from warehouse.cli import commands, options
@@ -39,24 +40,112 @@ from warehouse.errors import in_shell
 from warehouse.extending import Found
 
 SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
+# The commands that most people need.
+FIRST = (
+    "demo", "init", "ingest", "sync", "evaluate", "score", "fuse", "leaderboard", "queries", "curve",
+    "explain", "query", "sql", "compare", "history", "report", "export",
+)  # fmt: skip
+# The options that few need: --help leaves them out, --help-all shows them.
+_RARE = frozenset(
+    (
+        "--safe-csv", "--wide", "--names", "--columns", "--label", "--percent", "--places", "--threads",
+        "--memory-limit", "--lock-timeout", "--master", "--qrels-column", "--run-column",
+        "--qrels-where", "--run-where", "--qrels-repeated", "--run-repeated", "--weights", "--by",
+        "--each", "--together", "--wins", "--alpha", "--resamples", "--seed", "--storage-version",
+    )
+)  # fmt: skip
+# How many lines of examples --help shows, with their head.
+_EXAMPLES = 7
+_TYPE = re.compile("<([^<>]+)>")
+_TYPES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
 # More characters than a summary has: lines are wrapped, not cut.
 _WHOLE = 1000
 
 
-class _Sections(TyperGroup):
-    """A group of commands whose help lists them under the names of their sections."""
+class _Help:
+    """The help of a command: types as people write them, without the options that few need."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options, and after them the commands of a group."""
+        shows_all = ctx.find_root().command.shows_all
+        arguments, given = help_records(self, ctx, shows_all=shows_all)
+        for title, records in (("Arguments", arguments), ("Options", given)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the first examples, or all."""
+        lines = str(getattr(self, "epilog", None) or "").splitlines()
+        if not ctx.find_root().command.shows_all:
+            lines = lines[:_EXAMPLES]
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("\n".join(lines))
+
+
+class _Command(_Help, TyperCommand):
+    """A command."""
+
+
+class _Group(_Help, TyperGroup):
+    """A group of commands."""
+
+
+class _Root(_Group):
+    """The group of all commands, whose help lists them under the names of their sections."""
+
+    shows_all = False
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        longest = max(map(len, self.commands))
-        for section, found in groupby(self.commands.values(), attrgetter("rich_help_panel")):
+        """Write the list of the commands that most people need, or of all."""
+        shown = [one for one in self.commands.values() if self.shows_all or one.name in FIRST]
+        longest = max(len(str(one.name)) for one in shown)
+        for section, found in groupby(shown, attrgetter("rich_help_panel")):
             with formatter.section(section):
                 formatter.write_dl(
                     [(f"{one.name:{longest}}", one.get_short_help_str(_WHOLE)) for one in found]
                 )
+        if not self.shows_all:
+            formatter.write("\n")
+            formatter.write_text("More commands: warehouse help all")
 
 
-@cache
+class _RootOfAll(_Root):
+    shows_all = True
+
+
+def help_records(
+    command: Any, context: Any, *, shows_all: bool = True
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the arguments and the options of a command with their help; without all, fewer options."""
+    arguments: list[tuple[str, str]] = []
+    given: list[tuple[str, str]] = []
+    left_out = False
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        names, told = record
+        if parameter.param_type_name == "argument":
+            arguments.append((names.partition(" <")[0], told))
+        elif shows_all or _RARE.isdisjoint(parameter.opts):
+            given.append((_TYPE.sub(_as_people_write, names), told))
+        else:
+            left_out = True
+    if left_out:
+        given.append(("--help-all", "Show all options, also those that few need."))
+    return arguments, given
+
+
+def _as_people_write(found: re.Match[str]) -> str:
+    """Return a type as people write it: TEXT in place of <list[str]>."""
+    name = found[1].removeprefix("list[").removesuffix("]").removesuffix(" range")
+    return _TYPES.get(name, name)
+
+
 def _core() -> dict[str, str]:
     """Return the modules in `commands` by the names of their commands."""
     found = (f"{commands.__name__}.{module.name}" for module in iter_modules(commands.__path__))
@@ -118,11 +207,14 @@ def examples() -> dict[str, Sequence[str]]:
     return {name: lines for one in modules() for name, lines in one.EXAMPLES.items()}
 
 
-def application(name: str | None = None) -> typer.Typer:
-    """Return the application with one command, or with all if the name is none of theirs."""
+def application(name: str | None = None, *, shows_all: bool = False) -> typer.Typer:
+    """Return the application with one command, or with all if the name is none of theirs.
+
+    Its help leaves out what few need, unless it `shows_all`.
+    """
     app = typer.Typer(
         name="warehouse",
-        cls=_Sections,
+        cls=_RootOfAll if shows_all else _Root,
         help="""Ranking evaluation in one DuckDB file: load runs and qrels, compute every metric in SQL,
         read leaderboards.
 
@@ -144,18 +236,20 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
     function = source.__name__.rpartition(".")[2]
     name = function.replace("_", "-")
     below = {path: lines for path, lines in source.EXAMPLES.items() if path != name}
-    group = typer.Typer(rich_markup_mode=None)
+    group = typer.Typer(cls=_Group, rich_markup_mode=None)
     about: dict[str, Any] = {"rich_help_panel": source.SECTION}
     if name in source.EXAMPLES:
         about["epilog"] = _epilog(source.EXAMPLES[name])
     if not below:
         about["context_settings"] = getattr(source, "SETTINGS", None)
-        group.command(name, **about)(_with_safe_csv(getattr(source, function)))
+        group.command(name, cls=_Command, **about)(_with_safe_csv(getattr(source, function)))
         app.add_typer(group)
         return
     for path, lines in below.items():
         word = path.split()[1]
-        group.command(word, epilog=_epilog(lines))(_with_safe_csv(getattr(source, word)))
+        group.command(word, cls=_Command, epilog=_epilog(lines))(
+            _with_safe_csv(getattr(source, word))
+        )
     if name in source.EXAMPLES:
         about |= {
             "callback": _with_safe_csv(getattr(source, function)),
@@ -201,15 +295,19 @@ def completed(words: Sequence[str]) -> list[str]:
     ['metrics', 'show', 'nDCG@10']
     >>> completed(["ingest", "runs", "bm25.run"]), completed(["ingest", ".", "-d", "mine"])
     (['ingest', 'run', 'bm25.run'], ['ingest', 'folder', '.', '-d', 'mine'])
+    >>> completed(["help", "all"]), completed(["help", "ingest", "run"])
+    (['--help-all'], ['ingest', 'run', '--help'])
     """
     if not words:
         return ["--help"]
     name, *others = words
+    if name == "help":
+        return ["--help-all"] if others == ["all"] else [*others, "--help"]
     if not others or others[0].startswith("-") or (source := module(name)) is None:
         return list(words)
     others[0] = getattr(source, "ALSO", {}).get(others[0], others[0])
-    is_catalogue = source.SECTION == "Catalogue"
-    if is_catalogue and not get_close_matches(others[0], ["show"]):
+    shows_one = source.SECTION == "Catalogue" and f"{name} show" in source.EXAMPLES
+    if shows_one and not get_close_matches(others[0], ["show"]):
         return [name, "show", *others]
     below = {path.split()[-1] for path in source.EXAMPLES}
     if name == "ingest" and others[0] not in below and _is_path(others[0]):

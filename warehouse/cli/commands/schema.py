@@ -23,9 +23,10 @@ def schema(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Describe the views and tables and their columns.
+    """List the views and tables, or describe one with its columns.
 
-    Each view has an example."""
+    Each view has an example. The formats other than table have all columns.
+    """
     from warehouse.analyze import view_examples
     from warehouse.sql_text.quoting import literal
     from warehouse.warehouse import Warehouse
@@ -34,7 +35,10 @@ def schema(
     if relation is not None:
         name = view_examples.known_relation(found.fetchall(), relation)
         found = found.filter(f"relation = {literal(name)}")
-    if format == "table":
+    if format == "table" and relation is None:
+        output.emit(view_examples.overview(found.fetchall()), out)
+        output.say("one in full: warehouse schema NAME; all: warehouse schema -f markdown")
+    elif format == "table":
         output.emit(view_examples.page(found.fetchall()), out)
     else:
         output.show(found, format, out, wide=wide)
