@@ -28,7 +28,9 @@ from typing import Any, NamedTuple, TypeVar
 # The version of this interface: an extension for another one is left out.
 API = 1
 GROUP = "warehouse.extensions"
-_TYPES = {"functions": list, "formats": list, "commands": list, "protocols": dict, "names": dict}
+_TYPES = dict.fromkeys(("functions", "formats", "logs"), list) | dict.fromkeys(
+    ("commands", "protocols", "names"), dict
+)
 _METADATA = (".dist-info", ".egg-info")
 _T = TypeVar("_T")
 
@@ -40,8 +42,10 @@ class Extension:
     `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
     like ours: the metrics are in `metrics`, the fusion methods in `fusion`. `functions` names modules
     in which functions are metrics (`@metric`), `formats` the classes of formats, as in
-    "music.formats:Playlists", and `commands` the modules of commands, whose last word is the command.
-    `protocols` has records like those of `warehouse.toml`, and `names` other names for metrics, as in
+    "music.formats:Playlists", and `logs` modules that read values of other programs, as
+    `warehouse/extensions/imports/benchmark_logs.py` does. `commands` has the modules of commands by
+    their names, as in {"songs": "music.songs", "ingest songs": "music.loading"}. `protocols` has
+    records like those of `warehouse.toml`, and `names` other names for metrics, as in
     {"hit@10": "Success@10"}.
     """
 
@@ -50,7 +54,8 @@ class Extension:
     sql: Path | None = None
     functions: list[str] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    commands: dict[str, str] = field(default_factory=dict)
     protocols: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
