@@ -24,7 +24,7 @@ from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics
-from warehouse.report import replica, shared_lake
+from warehouse.report import replica
 from warehouse.report.result import Result
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -2318,30 +2318,6 @@ class Warehouse:
                 with_data=with_data, sign=None if sign is None else Path(sign),
                 lock_timeout=self.file.lock_timeout,
             )  # fmt: skip
-
-    def push(self, lake: str | os.PathLike[str]) -> Mapping[str, int]:
-        """Add the runs and values that a lake does not have; return the numbers of rows by table.
-
-        A lake is a folder, or a URL as s3://bucket/lake, of Delta tables to which many may push at
-        once. Predictions, judgments, slices and curves are not pushed. The same push twice changes
-        nothing, and nobody sees an evaluation by half. Needs the extra "lake". Raises UsageError and
-        DatabaseError.
-        """
-        return shared_lake.push(self.file, os.fspath(lake))
-
-    def collect(
-        self, lake: str | os.PathLike[str], *, version: int | None = None
-    ) -> replica.Published:
-        """Make this file of what was pushed into a lake.
-
-        The file is a replica, with runs and values and without predictions and judgments; it must
-        be new, or from an earlier collect, which is replaced. `version` is that of the lake: each
-        push is one, the first is 0, and None is the newest. Needs the extra "lake". Raises
-        UsageError, as for a version that does not exist, and DatabaseError.
-        """
-        return shared_lake.collect(
-            os.fspath(lake), self.path, version=version, lock_timeout=self.file.lock_timeout
-        )
 
     def publish_parquet(
         self, folder: str | os.PathLike[str], *, with_text: bool = False

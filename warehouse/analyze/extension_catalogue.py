@@ -23,7 +23,8 @@ def extensions() -> duckdb.DuckDBPyRelation:
     with catch_warnings():
         simplefilter("ignore")  # the table has them
         found = extending.found()
-        list(extending.objects("logs"))
+        for kind in ("logs", "lakes"):
+            list(extending.objects(kind))
         catalogue.catalogue()
         fusion.methods()
         protocols.catalogue()
@@ -50,6 +51,7 @@ def _given(extension: Extension) -> str:
         "protocols": extension.protocols,
         "formats": [text.rpartition(":")[2] for text in extension.formats],
         "logs": extension.logs,
+        "lakes": extension.lakes,
         "commands": extension.commands,
         "names": extension.names,
     }

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from warehouse import extending
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 _VERSION = "version:"
@@ -30,7 +32,6 @@ def reading(
 ) -> Iterator[tuple[Path | None, str | None]]:
     """Yield the database to read and the time of its state: for a lake, a temporary file of it."""
     from warehouse.store.scratch_folders import scratch_folder
-    from warehouse.warehouse import Warehouse
 
     number = version(as_of)
     if lake is None:
@@ -40,7 +41,8 @@ def reading(
         return
     with scratch_folder() as folder:
         made = folder / "lake.duckdb"
-        Warehouse(made).collect(lake, version=number)
+        shared = extending.first("lakes", "--lake")
+        shared.collect(lake, made, version=number, lock_timeout=LOCK_TIMEOUT)
         yield made, as_of if number is None else None
 
 

@@ -23,6 +23,15 @@ EXTENSIONS = {
         logs=["warehouse.extensions.imports.benchmark_logs"],
         commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
     ),
+    "lake": Extension(
+        summary="A lake of Delta tables, into which a team pushes values.",
+        api=API,
+        sql=_FOLDER / "lake" / "sql",
+        lakes=["warehouse.extensions.lake.shared_lake"],
+        commands={
+            one: f"warehouse.extensions.lake.commands.{one}" for one in ("lake", "push", "collect")
+        },
+    ),
     "peers": Extension(
         summary="The interfaces of pytrec_eval and ir_measures, for programs that use them.",
         api=API,

@@ -10,14 +10,13 @@ from typing import Any
 
 import duckdb
 
-from warehouse.config.settings import resource_folder
 from warehouse.errors import UsageError, counted, first_line, listing
+from warehouse.extensions.lake.tables import TABLES, Files, Lake
 from warehouse.report import replica
 from warehouse.sql_text.templates import render
 from warehouse.store.database import LAKE
 from warehouse.store.file import WarehouseFile
 from warehouse.store.interrupts import is_interrupt
-from warehouse.store.lake import TABLES, Files, Lake
 from warehouse.store.scratch_folders import scratch_folder
 
 # The table that says which evaluations the lake has: their values are written before.
@@ -51,6 +50,11 @@ def push(file: WarehouseFile, url: str) -> Mapping[str, int]:
         table: lake.append(table, rows[table], always=adds and table == TABLES[-1])
         for table in TABLES
     }
+
+
+def version(url: str) -> object:
+    """Return what changes with each push."""
+    return Lake(url).version()
 
 
 def said(added: Mapping[str, int]) -> str:
@@ -144,4 +148,4 @@ def optimize(url: str) -> Mapping[str, tuple[Files, Files]]:
 
 def views() -> str:
     """Return the SQL of views with which other engines read a lake's tables, each row once."""
-    return (resource_folder("sql") / "lake" / "views.sql").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "sql" / "lake" / "views.sql").read_text(encoding="utf-8")

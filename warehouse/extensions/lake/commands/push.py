@@ -32,11 +32,11 @@ def push(
     so that nobody sees an evaluation by half. Predictions and judgments stay in the file. Needs the
     extra "lake".
     """
-    from warehouse.report import shared_lake
+    from warehouse.extensions.lake import shared_lake
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    added = wh.push(lake)
+    added = shared_lake.push(wh.file, lake)
     if not any(added.values()):
         output.say(f"{lake}: has all of it")
         return
