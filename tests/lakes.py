@@ -1,10 +1,14 @@
 """What tests of lakes share."""
 
-import importlib.util
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+import warehouse
+
+EXTENSION = Path(warehouse.__file__).parent / "extensions" / "lake"
 needs_lake = pytest.mark.skipif(
-    importlib.util.find_spec("deltalake") is None,
+    find_spec("deltalake") is None or not EXTENSION.is_dir(),
     reason="deltalake not installed: see the extra lake",
 )

@@ -262,7 +262,9 @@ def test_every_example_runs_as_printed(
         monkeypatch.chdir(folder)
         Warehouse(folder / "warehouse.duckdb").check(new=True)
     if ("--lake" in line and name != "push") or name in LAKE:
-        Warehouse(folder / "warehouse.duckdb").push(folder / "lake")
+        from warehouse.extensions.lake import push
+
+        push(Warehouse(folder / "warehouse.duckdb"), folder / "lake")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
     words = words_of(line)

@@ -119,9 +119,9 @@ BROKEN = {
     "type": ("names=['hit']", "TypeError: names: is no dict"),
     "format": ("formats=['bad:Lost']", "bad:Lost: AttributeError: "),
     "functions": ("functions=['lost']", "lost: ModuleNotFoundError: "),
-    "command": ("commands=['lost.songs']", "command songs: ModuleNotFoundError: "),
-    "taken": ("commands=['lost.score']", "command score: the name is taken"),
-    "no command": ("commands=['json']", "command json: AttributeError: "),
+    "command": ("commands={'songs': 'lost.songs'}", "command songs: ModuleNotFoundError: "),
+    "taken": ("commands={'score': 'lost'}", "command score: the name is taken"),
+    "no command": ("commands={'json': 'json'}", "command json: AttributeError: "),
     "protocol": ("protocols={'p': {'dept': 1}}", "unknown key 'dept'"),
     "name": ("names={'liked': 'nDGC@10'}", "names: liked: nDGC@10 is not the name of one metric"),
 }

@@ -67,7 +67,7 @@ def test_a_run_of_a_new_format_is_loaded_and_scored(path: Path, tmp_path: Path) 
 
 def test_messages_and_help_know_a_new_format(path: Path, tmp_path: Path) -> None:
     wh = Warehouse(tmp_path / "w.duckdb")
-    with pytest.raises(UsageError, match=r"unknown format 'pipe'; did you mean pipes\?.* pipes\)"):
+    with pytest.raises(UsageError, match=r"unknown format 'pipe'; did you mean pipes\?.* pipes\b"):
         wh.ingest_run("d", path, format="pipe")
     with pytest.raises(UsageError, match=r"columns can be named for .* not for pipes"):
         wh.ingest_run("d", path, columns={"doc_id": "item"})
@@ -75,7 +75,5 @@ def test_messages_and_help_know_a_new_format(path: Path, tmp_path: Path) -> None
         wh.ingest_qrels("d", path, format="pipes")
     assert registry.is_file_name("bm25.psv.gz")
     words = " ".join(invoked("ingest", "run", "--help").stdout.split())
-    assert (
-        "arrow, mteb, rank_eval, matrix, npz, quepid, candidates, ranx, bare, msmarco or pipes"
-        in words
-    )
+    assert "arrow, mteb, rank_eval, candidates, ranx, bare, msmarco" in words
+    assert " pipes" in words

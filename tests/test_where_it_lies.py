@@ -183,9 +183,10 @@ def test_copies_of_the_warehouse(
         in_place.bring(con, [1, 2, 3])
         assert served == con.execute(f"from {in_place.TABLE} order by all").fetchall() != []
     pytest.importorskip("deltalake", reason="deltalake not installed: see the extra lake")
-    wh.push(tmp_path / "lake")
+    shared = pytest.importorskip("warehouse.extensions.lake", reason="without the extension")
+    shared.push(wh, tmp_path / "lake")
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(tmp_path / "lake")
+    shared.collect(team, tmp_path / "lake")
     assert _rows(team, VALUES[0]) == _rows(wh, VALUES[0])
     assert team.verify().is_good
 

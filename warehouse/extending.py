@@ -25,10 +25,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from warehouse.errors import UsageError
+
 # The version of this interface: an extension for another one is left out.
 API = 1
 GROUP = "warehouse.extensions"
-_TYPES = {"functions": list, "formats": list, "commands": list, "protocols": dict, "names": dict}
+_TYPES = dict.fromkeys(("functions", "formats", "logs", "lakes"), list) | dict.fromkeys(
+    ("commands", "protocols", "names"), dict
+)
 _METADATA = (".dist-info", ".egg-info")
 _T = TypeVar("_T")
 
@@ -40,8 +44,11 @@ class Extension:
     `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
     like ours: the metrics are in `metrics`, the fusion methods in `fusion`. `functions` names modules
     in which functions are metrics (`@metric`), `formats` the classes of formats, as in
-    "music.formats:Playlists", and `commands` the modules of commands, whose last word is the command.
-    `protocols` has records like those of `warehouse.toml`, and `names` other names for metrics, as in
+    "music.formats:Playlists", and `logs` modules that read values of other programs, as
+    `warehouse/extensions/imports/benchmark_logs.py` does. `commands` has the modules of commands by
+    their names, as in {"songs": "music.songs", "ingest songs": "music.loading"}. `lakes` names
+    modules that share values, as `warehouse/extensions/lake/shared_lake.py` does. `protocols` has
+    records like those of `warehouse.toml`, and `names` other names for metrics, as in
     {"hit@10": "Success@10"}.
     """
 
@@ -50,7 +57,9 @@ class Extension:
     sql: Path | None = None
     functions: list[str] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    lakes: list[str] = field(default_factory=list)
+    commands: dict[str, str] = field(default_factory=dict)
     protocols: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -129,6 +138,14 @@ def objects(kind: str) -> Iterator[tuple[str, Any]]:
     for name, _, extension in found():
         for text in getattr(extension, kind):
             yield from ((name, one) for one in attempt(name, text, lambda: loaded(text)))  # noqa: B023
+
+
+def first(kind: str, asked: str) -> Any:
+    """Return the first module of a kind for what is asked. Raises UsageError if there is none."""
+    found = next(objects(kind), None)
+    if found is None:
+        raise UsageError(f"{asked}: no extension is installed that gives {kind}")
+    return found[1]
 
 
 def loaded(text: str) -> Any:

@@ -24,7 +24,7 @@ from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics
-from warehouse.report import replica, shared_lake
+from warehouse.report import replica
 from warehouse.report.result import Result
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
@@ -392,7 +392,7 @@ class Warehouse:
 
         options = given(None, name_from, system, tags, run_at, lower_is_better, where_it_lies)
         check_options(options)
-        name = self._to_load(dataset, sources)
+        name = self.to_load(dataset, sources)
         return load_runs(
             self.file, batches.source_list(sources), name, options,
             format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
@@ -428,7 +428,7 @@ class Warehouse:
         """
         from warehouse.ingest.folder import beside_texts, look_into
 
-        name = self._to_load(dataset, folder)
+        name = self.to_load(dataset, folder)
         files = look_into(Path(folder or ""), name)
         if on_found is not None:
             on_found(files)
@@ -562,7 +562,7 @@ class Warehouse:
         """
         from warehouse.ingest import scores
 
-        chosen = self._to_load(dataset, source)
+        chosen = self.to_load(dataset, source)
         self.file.ensure()
         with self.file.staging() as staging:
             with staging.read() as con:
@@ -669,40 +669,6 @@ class Warehouse:
         return self._load(
             dataset, source,
             lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
-        )  # fmt: skip
-
-    def ingest_mlflow(
-        self,
-        dataset: str | None = None,
-        uri: str | None = None,
-        experiment: str | None = None,
-        *,
-        artifacts: str | None = None,
-        system: str | None = None,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        normalise: str | None = None,
-        replace: bool = False,
-        on_run: Callable[[str, Loaded | WarehouseError], None] | None = None,
-    ) -> list[tuple[str, Loaded | WarehouseError]]:
-        """Load runs from the artifacts of an MLflow experiment's finished runs.
-
-        `artifacts` is a pattern for their paths. Returns the place and the outcome of each
-        artifact; `on_run` is called with them as each is done. Each artifact is loaded in its own
-        transaction, and one that fails does not stop the others. Parameters and tags become tags,
-        also those of the run that a run is nested in, and the start time becomes `run_at`. An
-        artifact that was loaded before keeps its name; one whose run was forgotten is not loaded
-        again. Raises UsageError for an unknown experiment or if mlflow-skinny is not installed, and
-        InputError if the store is a file or folder that does
-        not exist.
-        """
-        from warehouse.sync.mlflow_runs import load_experiment
-
-        name = self._to_load(dataset, uri)
-        return load_experiment(
-            self.file, name, _given("uri", uri), _given("experiment", experiment),
-            artifacts=artifacts, system=system, format=format, columns=columns,
-            normalise=normalise, replace=replace, on_run=on_run,
         )  # fmt: skip
 
     def make_deciles(
@@ -814,7 +780,7 @@ class Warehouse:
 
         The table forgotten_run keeps what the run was, with `reason`. The newest version that is
         left becomes the current one. `ingest_run` can load the same content again; `sync` and
-        `ingest_mlflow` do not. Raises UsageError if there is no such run or version.
+        `ingest mlflow` do not. Raises UsageError if there is no such run or version.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -951,7 +917,7 @@ class Warehouse:
         """
         from warehouse.readers.registry import missing
 
-        name = self._to_load(dataset, source)
+        name = self.to_load(dataset, source)
         error = None if self.path.exists() else missing(source)
         if error is not None:
             raise error
@@ -961,7 +927,7 @@ class Warehouse:
             with place.write() as connection:
                 return store(connection)
 
-    def _to_load(self, dataset: str | None, source: object) -> str:
+    def to_load(self, dataset: str | None, source: object) -> str:
         """Return the name of the dataset to load into, which may be new, or the only one."""
         from warehouse.analyze import datasets
         from warehouse.ingest.steps import check_name
@@ -2352,33 +2318,6 @@ class Warehouse:
                 with_data=with_data, sign=None if sign is None else Path(sign),
                 lock_timeout=self.file.lock_timeout,
             )  # fmt: skip
-
-    def push(
-        self, lake: str | os.PathLike[str], *, make_current: bool = False
-    ) -> shared_lake.Pushed:
-        """Add the runs and values that a lake does not have; return the numbers of rows by table.
-
-        A lake is a folder, or a URL as s3://bucket/lake, of Delta tables to which many may push at
-        once. Predictions, judgments, slices and curves are not pushed. The same push twice changes
-        nothing, and nobody sees an evaluation by half. Other qrels than those that are current in the
-        lake become so only to `make_current`. The `notes` of the answer say so, and which runs the lake
-        has with other predictions. Needs the extra "lake". Raises UsageError and DatabaseError.
-        """
-        return shared_lake.push(self.file, os.fspath(lake), make_current=make_current)
-
-    def collect(
-        self, lake: str | os.PathLike[str], *, version: int | None = None
-    ) -> replica.Published:
-        """Make this file of what was pushed into a lake.
-
-        The file is a replica, with runs and values and without predictions and judgments; it must
-        be new, or from an earlier collect, which is replaced. `version` is that of the lake: each
-        push is one, the first is 0, and None is the newest. Needs the extra "lake". Raises
-        UsageError, as for a version that does not exist, and DatabaseError.
-        """
-        return shared_lake.collect(
-            os.fspath(lake), self.path, version=version, lock_timeout=self.file.lock_timeout
-        )
 
     def publish_parquet(
         self, folder: str | os.PathLike[str], *, with_text: bool = False

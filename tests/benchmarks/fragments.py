@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.store.lake import Lake
+from warehouse.extensions.lake.tables import Lake
 
 _VALUES = (
     "select 'mine' as dataset, md5((number // 1000)::varchar) as evaluation, "

@@ -17,6 +17,7 @@ import duckdb
 from operations import OLDER, OPERATIONS
 
 from tests.survival.outcome import Outcome, check_sentence
+from warehouse.extensions.lake import collect
 from warehouse.sql_text import templates
 from warehouse.sql_text.quoting import literal
 from warehouse.store import database
@@ -144,7 +145,7 @@ class Bench:
             return found
         probe = self.folder / "probe.duckdb"
         probe.unlink(missing_ok=True)
-        Warehouse(probe).collect(folder / "lake")
+        collect(Warehouse(probe), folder / "lake")
         return self._database(probe, checked=False)
 
     def _hashes(self, columns: list[tuple[str, str, str]]) -> Contents:

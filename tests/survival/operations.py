@@ -12,6 +12,7 @@ from pathlib import Path
 import next_revision
 
 from warehouse.errors import WarehouseError
+from warehouse.extensions.lake import collect, push
 from warehouse.warehouse import Warehouse
 
 METRICS = "RR nDCG@10"
@@ -90,8 +91,8 @@ def begin(folder: Path) -> None:
         (folder / f"{name}.run").write_text(run_lines(run(seed)))
     _begin_project(folder, wh)
     if HAS_LAKE:
-        wh.push("lake")
-        Warehouse("team.duckdb").collect("lake")
+        push(wh, "lake")
+        collect(Warehouse("team.duckdb"), "lake")
         wh.evaluate("tiny", metrics="AP")  # to be pushed
     before = "w.duckdb"
     for number, name in enumerate(OLDER, start=2):
@@ -205,6 +206,6 @@ OPERATIONS: dict[str, Operation] = {
 }
 if HAS_LAKE:
     OPERATIONS |= {
-        "push": Operation(lambda wh: wh.push("lake"), has_steps=True),
-        "collect": Operation(lambda wh: Warehouse("team.duckdb").collect("lake")),
+        "push": Operation(lambda wh: push(wh, "lake"), has_steps=True),
+        "collect": Operation(lambda wh: collect(Warehouse("team.duckdb"), "lake")),
     }

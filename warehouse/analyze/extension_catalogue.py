@@ -16,12 +16,15 @@ _COLUMNS = ("extension", "origin", "gives", "left out", "summary")
 
 
 def extensions() -> duckdb.DuckDBPyRelation:
-    """Return the extensions: `extension, origin, gives, left out, summary`; all parts are tried."""
+    """Return the extensions: `extension, origin, gives, left out, summary`.
+
+    Every part is tried first but commands, which are the command line's.
+    """
     with catch_warnings():
         simplefilter("ignore")  # the table has them
         found = extending.found()
-        for _ in extending.objects("commands"):
-            pass
+        for kind in ("logs", "lakes"):
+            list(extending.objects(kind))
         catalogue.catalogue()
         fusion.methods()
         protocols.catalogue()
@@ -47,7 +50,9 @@ def _given(extension: Extension) -> str:
         "fusion methods": [path.name.partition(".")[0] for path in extension.files("fusion")],
         "protocols": extension.protocols,
         "formats": [text.rpartition(":")[2] for text in extension.formats],
-        "commands": [module.rpartition(".")[2] for module in extension.commands],
+        "logs": extension.logs,
+        "lakes": extension.lakes,
+        "commands": extension.commands,
         "names": extension.names,
     }
     given = [f"{kind} {', '.join(names)}" for kind, names in parts.items() if names]

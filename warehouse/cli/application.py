@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -148,8 +148,8 @@ def _as_people_write(found: re.Match[str]) -> str:
 
 def _core() -> dict[str, str]:
     """Return the modules in `commands` by the names of their commands."""
-    found = (f"{commands.__name__}.{module.name}" for module in iter_modules(commands.__path__))
-    return {_name(module): module for module in found}
+    found = (module.name for module in iter_modules(commands.__path__))
+    return {name.replace("_", "-"): f"{commands.__name__}.{name}" for name in found}
 
 
 @cache
@@ -157,21 +157,17 @@ def _added() -> dict[str, tuple[Found, str]]:
     """Return the modules of the commands that extensions add, by the names of these commands."""
     found: dict[str, tuple[Found, str]] = {}
     for one in extending.found():
-        for module in one.extension.commands:
-            if _name(module) in _core() or _name(module) in found:
-                extending.leave_out(one.name, f"command {_name(module)}: the name is taken")
+        for name, module in one.extension.commands.items():
+            if name in _core() or name in found:
+                extending.leave_out(one.name, f"command {name}: the name is taken")
             else:
-                found[_name(module)] = one, module
+                found[name] = one, module
     return found
-
-
-def _name(module: str) -> str:
-    return module.rpartition(".")[2].replace("_", "-")
 
 
 def names() -> list[str]:
     """Return the names of the commands, in alphabetical order."""
-    return sorted([*_core(), *_added()])
+    return sorted([*_core(), *(name for name in _added() if " " not in name)])
 
 
 @cache
@@ -182,18 +178,28 @@ def module(name: str) -> ModuleType | None:
     if name not in _added():
         return None
     one, path = _added()[name]
-    return next(extending.attempt(one.name, f"command {name}", lambda: _checked(one, path)), None)
+    part = f"command {name}"
+    return next(extending.attempt(one.name, part, lambda: _checked(one, name, path)), None)
 
 
-def _checked(extension: Found, path: str) -> ModuleType:
+def _checked(extension: Found, name: str, path: str) -> ModuleType:
     """Return the module of a command of an extension. Raises an error if it makes no command."""
     found = import_module(path)
     if extension.distribution:
-        SECTIONS.index(found.SECTION)
         app = typer.Typer()
-        _add(app, found)
+        if " " in name:
+            _add_below(app, {name: found})
+        else:
+            SECTIONS.index(found.SECTION)
+            _add(app, found)
         typer.main.get_command(app)
     return found
+
+
+def _below(name: str) -> dict[str, ModuleType]:
+    """Return the modules of the commands that extensions add below a command, by their names."""
+    found = {one: module(one) for one in _added() if one.startswith(f"{name} ")}
+    return {one: source for one, source in found.items() if source is not None}
 
 
 def modules() -> list[ModuleType]:
@@ -204,7 +210,8 @@ def modules() -> list[ModuleType]:
 
 def examples() -> dict[str, Sequence[str]]:
     """Return the examples of all commands, by their full names."""
-    return {name: lines for one in modules() for name, lines in one.EXAMPLES.items()}
+    every = [*modules(), *(one for name in names() for one in _below(name).values())]
+    return {name: lines for one in every for name, lines in one.EXAMPLES.items()}
 
 
 def application(name: str | None = None, *, shows_all: bool = False) -> typer.Typer:
@@ -235,7 +242,7 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
     """Add the command of a module, with those below it."""
     function = source.__name__.rpartition(".")[2]
     name = function.replace("_", "-")
-    below = {path: lines for path, lines in source.EXAMPLES.items() if path != name}
+    below = {path: source for path in source.EXAMPLES if path != name}
     group = typer.Typer(cls=_Group, rich_markup_mode=None)
     about: dict[str, Any] = {"rich_help_panel": source.SECTION}
     if name in source.EXAMPLES:
@@ -245,11 +252,7 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
         group.command(name, cls=_Command, **about)(_with_safe_csv(getattr(source, function)))
         app.add_typer(group)
         return
-    for path, lines in below.items():
-        word = path.split()[1]
-        group.command(word, cls=_Command, epilog=_epilog(lines))(
-            _with_safe_csv(getattr(source, word))
-        )
+    _add_below(group, below | _below(name))
     if name in source.EXAMPLES:
         about |= {
             "callback": _with_safe_csv(getattr(source, function)),
@@ -258,6 +261,14 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
     else:
         about["help"] = source.__doc__
     app.add_typer(group, name=name, **about)
+
+
+def _add_below(group: typer.Typer, below: Mapping[str, ModuleType]) -> None:
+    """Add the commands of these full names, each with its module, to their group."""
+    for path, source in below.items():
+        word = path.split()[1]
+        command = _with_safe_csv(getattr(source, word))
+        group.command(word, cls=_Command, epilog=_epilog(source.EXAMPLES[path]))(command)
 
 
 def _with_safe_csv(function: Callable[..., None]) -> Callable[..., None]:
@@ -309,7 +320,7 @@ def completed(words: Sequence[str]) -> list[str]:
     shows_one = source.SECTION == "Catalogue" and f"{name} show" in source.EXAMPLES
     if shows_one and not get_close_matches(others[0], ["show"]):
         return [name, "show", *others]
-    below = {path.split()[-1] for path in source.EXAMPLES}
+    below = {path.split()[-1] for path in (*source.EXAMPLES, *_below(name))}
     if name == "ingest" and others[0] not in below and _is_path(others[0]):
         return [name, "folder", *others]
     return [name, *others]

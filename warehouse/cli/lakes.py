@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from warehouse import extending
 from warehouse.cli import output
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 _VERSION = "version:"
@@ -31,7 +33,6 @@ def reading(
 ) -> Iterator[tuple[Path | None, str | None]]:
     """Yield the database to read and the time of its state: for a lake, a temporary file of it."""
     from warehouse.store.scratch_folders import scratch_folder
-    from warehouse.warehouse import Warehouse
 
     number = version(as_of)
     if lake is None:
@@ -41,7 +42,9 @@ def reading(
         return
     with scratch_folder() as folder:
         made = folder / "lake.duckdb"
-        for note in Warehouse(made).collect(lake, version=number).notes:
+        shared = extending.first("lakes", "--lake")
+        collected = shared.collect(lake, made, version=number, lock_timeout=LOCK_TIMEOUT)
+        for note in collected.notes:
             output.say(note)
         yield made, as_of if number is None else None
 

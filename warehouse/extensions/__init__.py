@@ -13,6 +13,25 @@ from warehouse.extending import API, Extension
 _FOLDER = Path(__file__).parent
 
 EXTENSIONS = {
+    "imports": Extension(
+        summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
+        api=API,
+        formats=[
+            f"warehouse.extensions.imports.{one}"
+            for one in ("matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders")
+        ],
+        logs=["warehouse.extensions.imports.benchmark_logs"],
+        commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
+    ),
+    "lake": Extension(
+        summary="A lake of Delta tables, into which a team pushes values.",
+        api=API,
+        sql=_FOLDER / "lake" / "sql",
+        lakes=["warehouse.extensions.lake.shared_lake"],
+        commands={
+            one: f"warehouse.extensions.lake.commands.{one}" for one in ("lake", "push", "collect")
+        },
+    ),
     "peers": Extension(
         summary="The interfaces of pytrec_eval and ir_measures, for programs that use them.",
         api=API,
@@ -22,7 +41,7 @@ EXTENSIONS = {
         summary="The pages live, as a read-only server.",
         api=API,
         sql=_FOLDER / "server" / "sql",
-        commands=["warehouse.extensions.server.commands.serve"],
+        commands={"serve": "warehouse.extensions.server.commands.serve"},
     ),
     "training": Extension(
         summary="Callbacks of training frameworks and Optuna, PyTerrier's runs, trackers.", api=API

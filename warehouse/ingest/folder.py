@@ -16,7 +16,7 @@ import duckdb
 
 from warehouse.config.settings import BUNDLE_FILES
 from warehouse.errors import UsageError, WarehouseError, command
-from warehouse.readers import part_folders, stage
+from warehouse.readers import registry, stage
 from warehouse.readers.files import nearest_path, open_file
 from warehouse.store import database
 
@@ -120,7 +120,7 @@ def _files(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
         return
     seen.add(real)
     try:
-        is_one, paths = part_folders.is_one(folder, splits=False), sorted(folder.iterdir())
+        is_one, paths = registry.is_source(folder), sorted(folder.iterdir())
     except PermissionError:
         return
     if is_one or all((folder / name).is_file() for name in BUNDLE_FILES):

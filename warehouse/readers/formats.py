@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from warehouse.errors import InputError, UsageError
@@ -155,6 +156,14 @@ class ObjectFormat(Format):
     @abstractmethod
     def takes(self, source: Any) -> bool:
         """Whether an object is of this format."""
+
+    def meant(self, source: Any) -> Any:
+        """Return the object of this format that a text or a path names; others as they are."""
+        return source
+
+    def is_folder(self, folder: Path) -> bool:
+        """Whether a folder holds one source of this format, and nothing else."""
+        return False
 
 
 class FileFormat(Format):

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from warehouse import extending
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
-from warehouse.readers import files, ir_datasets, part_folders
+from warehouse.readers import files, ir_datasets
 from warehouse.readers.arrow import Arrow
 from warehouse.readers.candidates import Candidates
 from warehouse.readers.csv_tsv import BareTsv, Csv, MsMarco, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
-from warehouse.readers.formats import FileFormat, Format, Head, ObjectFormat
+from warehouse.readers.formats import Confidence, FileFormat, Format, Head, ObjectFormat
 from warehouse.readers.jsonl import JsonLines
 from warehouse.readers.kinds import COLUMNS, Contents, Kind
 from warehouse.readers.letor import Letor
-from warehouse.readers.matrix import Matrix
-from warehouse.readers.npz import Npz
 from warehouse.readers.objects import TableObject
 from warehouse.readers.parquet import Parquet
 from warehouse.readers.prefs import Preferences
-from warehouse.readers.quepid import Quepid
 from warehouse.readers.ranx import Dict, NestedJson
 from warehouse.readers.records import Records
 from warehouse.readers.sampled import Sampled
@@ -33,29 +30,29 @@ from warehouse.readers.wrapped_json import Mteb, RankEval
 
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
-    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), Mteb(), RankEval(), Matrix(), Npz(),
-    Quepid(), Candidates(), NestedJson(), BareTsv(), MsMarco(), Letor(), Preferences(), Sampled(),
+    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), Mteb(), RankEval(), Candidates(),
+    NestedJson(), BareTsv(), MsMarco(), Letor(), Preferences(), Sampled(),
     Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
 IN_MEMORY: list[ObjectFormat] = [
-    ir_datasets.IrDatasets(), part_folders.PartFolders(), Dict(), Records(), TableObject(),
+    ir_datasets.IrDatasets(), Dict(), Records(), TableObject(),
 ]  # fmt: skip
 
 
 @cache
-def _added() -> tuple[FileFormat | ObjectFormat, ...]:
+def _added() -> dict[FileFormat | ObjectFormat, str]:
     """Return the formats that extensions add, each under a name that no other one has."""
     taken = {one.name for one in (*FORMATS, *IN_MEMORY)}
-    found: list[FileFormat | ObjectFormat] = []
+    found: dict[FileFormat | ObjectFormat, str] = {}
     for extension, kind in extending.objects("formats"):
         for one in extending.attempt(extension, f"format {kind.__name__}", kind):
             if not isinstance(one, FileFormat | ObjectFormat) or one.name in taken:
                 extending.leave_out(extension, f"format {one.name}: is none, or its name is taken")
             else:
                 taken.add(one.name)
-                found.append(one)
-    return tuple(found)
+                found[one] = extension
+    return found
 
 
 def of_files() -> list[FileFormat]:
@@ -113,7 +110,7 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
     Raises InputError if it is not clear.
     """
     head = Head(file.head, file.text, file.suffix, contents, {*columns})
-    format = max(of_files(), key=lambda format: format.sniff(head))
+    format = max(of_files(), key=lambda format: _sureness(format, head))
     if contents not in format.contents:
         if contents in format.lacks:
             raise UsageError(f"{file.source}: {format.lacks[contents]}")
@@ -124,6 +121,14 @@ def guess(file: LocalFile, contents: Contents, columns: Iterable[str] = ()) -> F
     if objection := format.objection(head):
         raise InputError(f"{file.source}: {objection}")
     return format
+
+
+def _sureness(format: FileFormat, head: Head) -> Confidence:
+    """Return how sure a format is of a file; one of an extension that fails is not."""
+    if format not in _added():
+        return format.sniff(head)
+    sure = extending.attempt(_added()[format], f"{format.name}", lambda: format.sniff(head))
+    return next(sure, Confidence.NONE)
 
 
 def in_memory(source: Any, contents: Contents) -> ObjectFormat:
@@ -142,8 +147,16 @@ def missing(source: Any) -> WarehouseError | None:
 
 
 def meant(source: Any, contents: Contents) -> Any:
-    """Return the dataset or the folder of parts that a text or a path names; others as they are."""
-    return part_folders.by_path(ir_datasets.by_name(source, contents))
+    """Return the dataset or the folder that a text or a path names; others as they are."""
+    source = ir_datasets.by_name(source, contents)
+    for format in of_objects():
+        source = format.meant(source)
+    return source
+
+
+def is_source(folder: Path) -> bool:
+    """Whether a folder holds one source."""
+    return any(format.is_folder(folder) for format in of_objects())
 
 
 def qrels_kind(format: str | None, *, iterations: bool) -> Kind:

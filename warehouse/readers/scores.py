@@ -10,9 +10,10 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
+from warehouse import extending
 from warehouse.config import limits
 from warehouse.errors import InputError, UsageError, listing, nearest, option
-from warehouse.readers import benchmark_logs, checks, registry, staging
+from warehouse.readers import checks, registry, staging
 from warehouse.readers.attributes import open_table, table_of
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import Table
@@ -74,7 +75,8 @@ def stage_scores(
     [('a', 'q1', 'map', 0.5)]
     """
     given = None if format is None else format.lower()
-    known = [*LINES, *benchmark_logs.FORMATS, *registry.names("attributes")]
+    logs = {name: log for _, log in extending.objects("logs") for name in log.FORMATS}
+    known = [*LINES, *logs, *registry.names("attributes")]
     if given is not None and given not in known:
         raise UsageError(
             f"unknown format {format!r}{nearest(given, known)} (known: {listing(known)})"
@@ -89,9 +91,13 @@ def stage_scores(
                 with open_table(con, source, "query_id", None, ()) as table:
                     return _from_table(con, table, mapping)
             with open_file(source) as file:
-                guessed = benchmark_logs.guess(file) if given is None and not mapping else given
-                if guessed in benchmark_logs.FORMATS:
-                    table, texts = benchmark_logs.read_table(con, file, guessed)
+                if given is None and not mapping:
+                    guesses = (log.guess(file) for log in dict.fromkeys(logs.values()))
+                    guessed = next(filter(None, guesses), None)
+                else:
+                    guessed = given
+                if guessed in logs:
+                    table, texts = logs[guessed].read_table(con, file, guessed)
                     return replace(_from_table(con, table, {}), texts=texts)
                 check_file(file)
                 if given in LINES or (given is None and not mapping and _has_lines(file)):

@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 import sqlalchemy as sa
 
+from warehouse import extending
 from warehouse.analyze import gate_results
 from warehouse.analyze.regressions import MissingValueError
 from warehouse.config import project
@@ -376,15 +377,14 @@ def push(work: _Sync) -> Iterator[Event]:
     lake = work.asked.lake
     if lake is None or work.dry_run or not work.database.path.exists():
         return
-    from warehouse.report import shared_lake
-
     try:
-        added = shared_lake.push(work.database, lake)
+        shared = extending.first("lakes", "lake")
+        added = shared.push(work.database, lake)
     except (WarehouseError, duckdb.Error, OSError) as error:
         yield work.failed(error, path=None)
     else:
         if any(added.values()):
-            said = "; ".join((shared_lake.said(added), *added.notes))
+            said = "; ".join((shared.said(added), *added.notes))
             yield Event("pushed", f"{lake}: {said}", details=dict(added))
 
 

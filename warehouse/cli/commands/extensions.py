@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warnings import catch_warnings, simplefilter
+
 from warehouse.cli import options, output
 
 SECTION, PLACE = "Catalogue", 5
@@ -19,5 +21,9 @@ def extensions(
     commands or names; see "Write an extension" in the manual. What does not work is left out.
     """
     from warehouse.analyze import extension_catalogue
+    from warehouse.cli import application
 
+    with catch_warnings():
+        simplefilter("ignore")  # the table has them
+        application.examples()
     output.show(extension_catalogue.extensions(), format, out, wide=wide)

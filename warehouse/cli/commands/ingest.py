@@ -75,11 +75,6 @@ EXAMPLES = {
         "warehouse ingest assignments bm25.csv -d dl19 --name bm25",
     ),
     "ingest citations": ("warehouse ingest citations support.jsonl -d dl19 --judge gpt-4o",),
-    "ingest mlflow": (
-        "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
-        "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' "
-        "--db mine.duckdb",
-    ),
 }
 
 # What is in a folder beside qrels and runs; in one of BEIR or of ratings, also other splits.
@@ -697,65 +692,3 @@ def _say_assessed(loaded: LoadedAssessments, what: str, metric: str) -> None:
     )
     shown = metric if loaded.judge is None else f"{metric}(judge={loaded.judge})"
     say(f"see: {command('leaderboard', loaded.dataset, metrics=[shown])}")
-
-
-def mlflow(
-    uri: Annotated[str, typer.Argument(help="The tracking store: a URL or a path.")],
-    experiment: Annotated[str, typer.Option("--experiment", "-e", help="Name of the experiment.")],
-    dataset: options.OneDataset = None,
-    artifacts: Annotated[
-        str,
-        typer.Option("--artifacts", help="A pattern for the paths of the artifacts."),
-    ] = "**/*.run*",
-    system: Annotated[
-        str | None,
-        typer.Option("--system", help="The system; default: the parameter or tag of that name."),
-    ] = None,
-    format: Annotated[str | None, options.input_format("run")] = None,
-    column: options.Columns = None,
-    normalise: options.Normalise = None,
-    replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
-) -> None:
-    """Load runs from an MLflow experiment's finished runs.
-
-    A run gets the name of the MLflow run, its parameters and tags as tags, and its start time. If
-    an MLflow run has several artifacts, each run's name also has the artifact's stem, or its path
-    if stems are the same. A run that was loaded before keeps its name, and a forgotten run is not
-    loaded again. Needs the extra "mlflow".
-    """
-    from warehouse.sync.events import left_away
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    codes: list[int] = []
-    datasets: set[str] = set()
-
-    def tell(source: str, done: Loaded | WarehouseError) -> None:
-        step(source)
-        if isinstance(done, WarehouseError):
-            say(f"warehouse: {done}")
-            codes.append(done.exit_code)
-            return
-        codes.append(0)
-        if done.status == "forgotten":
-            say(left_away(done, source, "FILE"))
-        else:
-            say_loaded(done)
-            datasets.add(done.dataset)
-
-    with Progress("loading", "artifact") as step:
-        wh.ingest_mlflow(
-            dataset, uri, experiment, artifacts=artifacts, system=system, format=format,
-            columns=options.pairs(column, "--column"), normalise=normalise, replace=replace,
-            on_run=tell,
-        )  # fmt: skip
-    if not codes:
-        say(f"{experiment}: no artifact of a finished run matches {artifacts}")
-    for into in datasets:
-        say_where(dataset, into)
-    if any(codes):
-        raise typer.Exit(max(codes))

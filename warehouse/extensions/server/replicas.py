@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warehouse import extending
 from warehouse.errors import LockedError, WarehouseError
 from warehouse.extensions.server import live_board
 from warehouse.extensions.server.snapshot import Snapshot
-from warehouse.report import replica, shared_lake
+from warehouse.report import replica
 from warehouse.store import database
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
-from warehouse.store.lake import Lake
 from warehouse.store.scratch_folders import scratch_folder
 
 # Seconds between two looks, and the most of the time that copying and reading may take.
@@ -95,9 +95,10 @@ class Replicas:
         self._seen = seen
 
     def _collect(self, lake: str) -> None:
-        seen = Lake(lake).version()
+        shared = extending.first("lakes", "lake")
+        seen = shared.version(lake)
         if seen != self._seen:
-            shared_lake.collect(lake, self._path, lock_timeout=self._file.lock_timeout)
+            shared.collect(lake, self._path, lock_timeout=self._file.lock_timeout)
             self._seen = seen
 
     def follow(self, until: threading.Event, say: Callable[[str], object]) -> None:

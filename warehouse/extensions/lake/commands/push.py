@@ -41,11 +41,11 @@ def push(
     current in the lake stays so: newer qrels of a dataset take their place with --make-current.
     Needs the extra "lake".
     """
-    from warehouse.report import shared_lake
+    from warehouse.extensions.lake import shared_lake
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    added = wh.push(lake, make_current=make_current)
+    added = shared_lake.push(wh.file, lake, make_current=make_current)
     for note in added.notes:
         output.say(note)
     if not any(added.values()):

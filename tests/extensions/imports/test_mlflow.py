@@ -13,6 +13,7 @@ from projects import command
 from refusals import expect_refusal
 from syncs import BETTER, RUN
 
+from warehouse.extensions.imports.mlflow_runs import load_experiment
 from warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -80,7 +81,7 @@ def test_a_nested_run_has_the_parameters_and_tags_of_its_parent(store: str, tmp_
     client.log_artifact(child, str(tmp_path / "x.run"))
     client.set_terminated(child, "FINISHED")
     wh = Warehouse("w.duckdb")
-    wh.ingest_mlflow("tiny", store, "nested")
+    load_experiment(wh, "tiny", store, "nested")
     ((name, found),) = wh.query("select run, tags from runs").fetchall()
     assert (name, found) == (
         "first",
@@ -217,7 +218,7 @@ def test_a_namesake_that_is_new_is_another_run(store: str, client: Any) -> None:
 def test_problems(store: str) -> None:
     wh = Warehouse("w.duckdb")
     with expect_refusal("rankin … ranking"):
-        wh.ingest_mlflow("tiny", store, "rankin")
+        load_experiment(wh, "tiny", store, "rankin")
     assert not wh.path.exists()
     code, _, err = command(
         "ingest", "mlflow", store, "-e", "ranking", "-d", "tiny", "--format", "csv"

@@ -12,14 +12,13 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze.gate_results import who
-from warehouse.config.settings import resource_folder
 from warehouse.errors import UsageError, counted, first_line, listing
+from warehouse.extensions.lake.tables import TABLES, Files, Lake
 from warehouse.report import replica
 from warehouse.sql_text.templates import render
 from warehouse.store.database import LAKE
 from warehouse.store.file import WarehouseFile
 from warehouse.store.interrupts import is_interrupt
-from warehouse.store.lake import TABLES, Files, Lake
 from warehouse.store.scratch_folders import scratch_folder
 
 _OTHER_PROGRAM = (
@@ -114,6 +113,11 @@ def _registered(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Any]) -> It
     yield
     for name in names:
         con.unregister(name)
+
+
+def version(url: str) -> object:
+    """Return what changes with each push."""
+    return Lake(url).version()
 
 
 def said(added: Mapping[str, int]) -> str:
@@ -222,4 +226,4 @@ def optimize(url: str) -> Mapping[str, tuple[Files, Files]]:
 
 def views() -> str:
     """Return the SQL of views with which other engines read a lake's tables, each row once."""
-    return (resource_folder("sql") / "lake" / "views.sql").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "sql" / "lake" / "views.sql").read_text(encoding="utf-8")

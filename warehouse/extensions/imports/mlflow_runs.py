@@ -31,9 +31,9 @@ from warehouse.ingest.runs import RunOptions, check_names, store_run
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import default_name, missing
 from warehouse.store import database, schema
-from warehouse.store.file import WarehouseFile
 from warehouse.store.scratch_folders import scratch_folder
 from warehouse.sync.patterns import Pattern
+from warehouse.warehouse import Warehouse
 
 ARTIFACTS = "**/*.run*"
 _PAGE = 1000
@@ -230,18 +230,31 @@ def _check_sqlite(path: Path) -> None:
 
 
 def load_experiment(
-    file: WarehouseFile,
-    dataset: str,
+    warehouse: Warehouse,
+    dataset: str | None,
     uri: str,
     experiment: str,
     *,
-    artifacts: str | None,
-    system: str | None,
-    replace: bool,
-    on_run: Callable[[str, Loaded | WarehouseError], None] | None,
-    **reading: Any,
+    artifacts: str | None = None,
+    system: str | None = None,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    normalise: str | None = None,
+    replace: bool = False,
+    on_run: Callable[[str, Loaded | WarehouseError], None] | None = None,
 ) -> list[tuple[str, Loaded | WarehouseError]]:
-    """Load the runs of an experiment, each in its own transaction; see `Warehouse.ingest_mlflow`."""
+    """Load runs from the artifacts of an MLflow experiment's finished runs.
+
+    `artifacts` is a pattern for their paths. Returns the place and the outcome of each artifact;
+    `on_run` is called with them as each is done. Each artifact is loaded in its own transaction, and
+    one that fails does not stop the others. Parameters and tags become tags, also those of the run
+    that a run is nested in, and the start time becomes `run_at`. An artifact that was loaded before
+    keeps its name; one whose run was forgotten is not loaded again. Raises UsageError for an unknown
+    experiment or if mlflow-skinny is not installed, and InputError if the store is a file or folder
+    that does not exist.
+    """
+    file, dataset = warehouse.file, warehouse.to_load(dataset, uri)
+    reading: dict[str, Any] = {"format": format, "columns": columns, "normalise": normalise}
     store = Store(uri)
     store.experiment(experiment)  # before a file is made here
     file.ensure()

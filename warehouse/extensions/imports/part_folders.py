@@ -46,8 +46,29 @@ class PartFolders(ObjectFormat):
     names_columns = True
 
     def takes(self, source: Any) -> bool:
-        """Take what `by_path` has found."""
+        """Take what `meant` has found."""
         return isinstance(source, PartFolder)
+
+    def meant(self, source: Any) -> Any:
+        """Return the folder of parts that a path names.
+
+        >>> PartFolders().meant("qrels.txt")
+        'qrels.txt'
+        """
+        if not isinstance(source, str | os.PathLike):
+            return source
+        path = Path(os.fspath(source))
+        try:
+            is_one = path.is_dir() and (self.is_folder(path) or (path / _SPLITS).exists())
+            return PartFolder(str(path)) if is_one else source
+        except OSError:
+            return source  # reading it says so
+
+    def is_folder(self, folder: Path) -> bool:
+        """Whether a folder holds one table; splits, of which one is to be named, are none."""
+        names = {entry.name for entry in folder.iterdir()}
+        is_of_spark = any(name.startswith("part-") and name.endswith(_PARQUET) for name in names)
+        return is_of_spark or not names.isdisjoint({_STATE, _UNFINISHED})
 
     def source_name(self, source: PartFolder) -> str:
         """Return the path as given."""
@@ -68,29 +89,6 @@ class PartFolders(ObjectFormat):
         with _parts(source) as (files, format):
             types = format.fill_from_parts(con, source.source, files)
             return Table(source.source, self.name, None, types)
-
-
-def by_path(source: Any) -> Any:
-    """Return the folder of parts that a path names; other sources as they are.
-
-    >>> by_path("qrels.txt")
-    'qrels.txt'
-    """
-    if not isinstance(source, str | os.PathLike):
-        return source
-    path = Path(os.fspath(source))
-    try:
-        return PartFolder(str(path)) if path.is_dir() and is_one(path) else source
-    except OSError:
-        return source  # reading it says so
-
-
-def is_one(folder: Path, *, splits: bool = True) -> bool:
-    """Whether a folder holds one table, or, with `splits`, several that are those of one dataset."""
-    names = {entry.name for entry in folder.iterdir()}
-    is_of_spark = any(name.startswith("part-") and name.endswith(_PARQUET) for name in names)
-    others = {_STATE, _UNFINISHED} | ({_SPLITS} if splits else set())
-    return is_of_spark or not names.isdisjoint(others)
 
 
 @contextlib.contextmanager

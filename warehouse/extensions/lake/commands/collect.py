@@ -38,6 +38,7 @@ def collect(
     predictions and judgments. It is a replica: the next collect replaces it, and nothing else
     writes into it. Needs the extra "lake".
     """
+    from warehouse.extensions.lake import shared_lake
     from warehouse.warehouse import Warehouse
 
     version = lakes.version(as_of)
@@ -46,7 +47,8 @@ def collect(
             f"--as-of {as_of}: give version:N; a collected file has the boards of all days: "
             f"warehouse leaderboard --as-of {as_of}"
         )
-    made = Warehouse(db, lock_timeout=lock_timeout).collect(lake, version=version)
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    made = shared_lake.collect(lake, wh.path, version=version, lock_timeout=lock_timeout)
     for note in made.notes:
         output.say(note)
     output.say(f"{made.path}: collected from {lake}, {made.size / 1e6:,.1f} MB")

@@ -24,11 +24,11 @@ from refusals import expect_refusal
 from warehouse import Warehouse
 from warehouse.analyze.gate_results import who
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
+from warehouse.extensions.lake import collect, push, shared_lake
+from warehouse.extensions.lake.tables import TABLES, Lake
 from warehouse.extensions.server.replicas import Replicas
-from warehouse.report import shared_lake
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
-from warehouse.store.lake import TABLES, Lake
 
 pytestmark = [pytest.mark.slow, needs_lake]
 
@@ -65,11 +65,11 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     one = filled(tmp_path / "one.duckdb", "both", "half")
     lake = tmp_path / "lake"
     with expect_refusal("warehouse push"):
-        Warehouse(tmp_path / "team.duckdb").collect(lake)
-    assert one.push(lake)["evaluation"] == 6
-    assert not any(one.push(lake).values())  # the same twice
+        collect(Warehouse(tmp_path / "team.duckdb"), lake)
+    assert push(one, lake)["evaluation"] == 6
+    assert not any(push(one, lake).values())  # the same twice
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(lake)
+    collect(team, lake)
     for sql in (BOARD, VALUES, "select dataset, run, version, tags, run_at from runs order by all"):
         assert rows(team, sql) == rows(one, sql)
     assert "no value was verified" in run("verify", "--db", str(team.path)).err
@@ -78,16 +78,16 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     # another file has one run in common, one of its own, and the same names in another dataset
     two = filled(tmp_path / "two.duckdb", "both", "last")
     other = filled(tmp_path / "other.duckdb", "half", dataset="other")
-    two.push(lake)
-    other.push(lake)
-    team.collect(lake)
+    push(two, lake)
+    push(other, lake)
+    collect(team, lake)
     assert rows(team, BOARD) == sorted({*rows(one, BOARD), *rows(two, BOARD), *rows(other, BOARD)})
     # newer qrels and a forgotten run change what is current
     one.ingest_qrels("tiny", NEW_QRELS, replace=True)
     one.evaluate("tiny", metrics=["AP"])
     one.forget("tiny", "half", reason="wrong")
-    one.push(lake, make_current=True)
-    team.collect(lake)
+    push(one, lake, make_current=True)
+    collect(team, lake)
     assert rows(team, BOARD) == [*rows(other, BOARD), *rows(one, BOARD)]
     # nothing is computed from lists that are not there
     with expect_refusal("both"):
@@ -112,7 +112,7 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     """A colleague has qrels of one query, and other predictions under a name of the lake."""
     lake = tmp_path / "lake"
     one = filled(tmp_path / "one.duckdb", "both", "half")
-    assert one.push(lake).notes == ()
+    assert push(one, lake).notes == ()
     two = Warehouse(tmp_path / "two.duckdb")
     two.ingest_qrels("tiny", FEW)
     two.ingest_run("tiny", RUNS["last"], name="half")
@@ -123,7 +123,7 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert f"(2 queries, pushed by {who()}) than those here (1 query)" in said
     assert f"warehouse push --lake {lake} --make-current" in said
     team = Warehouse(tmp_path / "team.duckdb")
-    left_out = team.collect(lake).notes
+    left_out = collect(team, lake).notes
     assert "tiny: left out are qrels of 1 query" in left_out[0]
     assert "values of 2 runs" in left_out[0]
     # `few` and a new `half` have no values against the lake's qrels, and stop no board of the others
@@ -132,11 +132,11 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert (shown.code, shown.out.splitlines()[1][:7]) == (0, "1,both,")
     assert "left out are qrels of 1 query" in shown.err
     assert "no values of them against its current qrels: few, half" in shown.err
-    assert not any(two.push(lake).values())
+    assert not any(push(two, lake).values())
     before = dt.datetime.now(dt.UTC).isoformat()
     said = run("push", "--lake", str(lake), "--db", str(two.path), "--make-current").err
     assert "its qrels here (1 query) are current in the lake now" in said
-    assert team.collect(lake).notes == ()
+    assert collect(team, lake).notes == ()
     assert rows(team, "select run, metric from scores where metric = 'AP' order by all") == [
         ("few", "AP"), ("half", "AP"),
     ]  # fmt: skip
@@ -144,8 +144,8 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     then = f"select run from board_as_of('tiny', '{before}', metric_name := 'AP')"
     assert rows(team, then) == [("both",)]
     # back again, by who has the others
-    assert one.push(lake, make_current=True)["made_current"] == 1
-    team.collect(lake)
+    assert push(one, lake, make_current=True)["made_current"] == 1
+    collect(team, lake)
     assert rows(team, "select distinct run, num_queries from scores") == [("both", 2)]
 
 
@@ -156,15 +156,15 @@ def test_metrics_stand_in_the_order_of_asking(tmp_path: Path) -> None:
     wh.ingest_run("tiny", RUNS["both"], name="both")
     asked = ["nDCG@10", "AP", "RR", "P@5", "bpref", "R@10", "ERR@20", "Rprec"]
     wh.evaluate("tiny", metrics=asked)
-    wh.push(lake)
+    push(wh, lake)
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(lake)
+    collect(team, lake)
     assert [one for one in team.leaderboard("tiny").relation.columns if one in asked] == asked
 
 
 def test_who_has_pushed(tmp_path: Path, run: Callable[..., Answer]) -> None:
     lake = tmp_path / "lake"
-    filled(tmp_path / "one.duckdb", "both").push(lake)
+    push(filled(tmp_path / "one.duckdb", "both"), lake)
     for table in ("run", "qrels", "evaluation", "made_current"):
         found = Lake(str(lake)).read(table).to_table().column("pushed_by").to_pylist()
         assert set(found) == {who()}
@@ -176,7 +176,7 @@ def test_a_push_that_is_cut_off_is_not_seen(
 ) -> None:
     """Between the values and the row that makes them visible; pushed again, nothing is there twice."""
     wh, lake = filled(tmp_path / "one.duckdb", "both"), tmp_path / "lake"
-    wh.push(lake)
+    push(wh, lake)
     two = filled(tmp_path / "two.duckdb", "last")
     append = Lake.append
 
@@ -189,11 +189,11 @@ def test_a_push_that_is_cut_off_is_not_seen(
     with monkeypatch.context() as patch:
         patch.setattr(Lake, "append", cut)
         with pytest.raises(KeyboardInterrupt):
-            two.push(lake)
-    team.collect(lake)
+            push(two, lake)
+    collect(team, lake)
     assert rows(team, BOARD) == rows(wh, BOARD)
-    two.push(lake)
-    team.collect(lake)
+    push(two, lake)
+    collect(team, lake)
     assert rows(team, BOARD) == sorted([*rows(wh, BOARD), *rows(two, BOARD)])
     assert rows(team, "select count(*) from query_scores") == [(12,)]
 
@@ -205,15 +205,15 @@ def test_each_push_is_a_version(tmp_path: Path, run: Callable[..., Answer]) -> N
     two = filled(tmp_path / "two.duckdb", "both", "last")
     boards = []
     for wh in (one, two):
-        wh.push(lake)
-        team.collect(lake)
+        push(wh, lake)
+        collect(team, lake)
         boards.append(rows(team, BOARD))
     assert boards == [rows(one, BOARD), sorted({*rows(one, BOARD), *rows(two, BOARD)})]
     # a writer takes a run back: a push without evaluations is a version too
     two.forget("tiny", "last", reason="wrong")
-    two.push(lake)
-    two.push(lake)
-    team.collect(lake)
+    push(two, lake)
+    push(two, lake)
+    collect(team, lake)
     boards.append([row for row in boards[1] if row[1] != "last"])
     assert [number for number, *_ in shared_lake.versions(str(lake))] == [2, 1, 0]
     assert rows(team, BOARD) == boards[2]
@@ -223,7 +223,7 @@ def test_each_push_is_a_version(tmp_path: Path, run: Callable[..., Answer]) -> N
     for table in ("score", "query_score"):
         deltalake.DeltaTable(f"{lake}/{table}").delete()
     for number, board in enumerate(boards):
-        team.collect(lake, version=number)
+        collect(team, lake, version=number)
         assert rows(team, BOARD) == board
     said = ("--lake", str(lake), "-d", "tiny", "-m", "AP", "-f", "csv", "--as-of")
     for command in ("leaderboard", "history"):
@@ -263,7 +263,8 @@ def bucket() -> Iterator[str]:
 PUSH = """
 import os, signal, sys
 from warehouse import Warehouse
-from warehouse.store.lake import Lake
+from warehouse.extensions.lake import push
+from warehouse.extensions.lake.tables import Lake
 append = Lake.append
 def until_visible(self, table, rows, **how):
     if table == "evaluation":
@@ -271,7 +272,7 @@ def until_visible(self, table, rows, **how):
     return append(self, table, rows, **how)
 if sys.argv[3] == "killed":
     Lake.append = until_visible
-Warehouse(sys.argv[1]).push(sys.argv[2])
+push(Warehouse(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -292,11 +293,11 @@ def test_processes_push_at_once(
     ends = [process.wait(240) for process in started]
     assert ends == [0] * count + [-signal.SIGKILL]
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(lake)
+    collect(team, lake)
     whole = {row for wh in files for row in rows(wh, BOARD)}
     assert rows(team, BOARD) == sorted(whole)
-    killed.push(lake)
-    team.collect(lake)
+    push(killed, lake)
+    collect(team, lake)
     assert rows(team, BOARD) == sorted(whole | set(rows(killed, BOARD)))
     values = {row for wh in (*files, killed) for row in rows(wh, CURRENT)}
     assert rows(team, CURRENT) == sorted(values)
@@ -371,7 +372,7 @@ def test_people_sync_into_one_lake(
     Warehouse("warehouse.duckdb").accept("tiny", ["bob"], why="on purpose")
     assert "pushed" in run("sync").out
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(lake)
+    collect(team, lake)
     assert rows(team, "select run, metric, value from leaderboard order by all") == [
         ("ann", "AP", 1.0), ("ann", "P@1", 1.0), ("bob", "AP", 0.5), ("bob", "P@1", 0.5),
     ]  # fmt: skip
@@ -386,20 +387,20 @@ def test_other_engines_read_the_tables(tmp_path: Path) -> None:
     """The SQL that lies beside the tables gives the board and the values of a collected file."""
     lake = tmp_path / "lake"
     one = filled(tmp_path / "one.duckdb", "both", "half")
-    one.push(lake)
+    push(one, lake)
     two = filled(tmp_path / "two.duckdb", "both", "last", dataset="other")
-    two.push(lake)
+    push(two, lake)
     one.ingest_qrels("tiny", NEW_QRELS, replace=True)
     one.ingest_run("tiny", RUNS["last"], name="half", replace=True)
     one.evaluate("tiny", metrics=["AP"])
     one.forget("tiny", "both", reason="wrong")
-    one.push(lake, make_current=True)
+    push(one, lake, make_current=True)
     before = {table: len(list((lake / table).rglob("*.parquet"))) for table in ("run", "score")}
     counts = shared_lake.optimize(str(lake))
     assert [files.count for files in counts["run"]] == [3, 2]  # a file for each dataset
     assert {table: was.count for table, (was, _) in counts.items() if table in before} == before
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(lake)
+    collect(team, lake)
     with duckdb.connect() as con:
         for table in TABLES:
             con.register(f"delta_{table}", Lake(str(lake)).read(table))
@@ -414,12 +415,12 @@ def test_other_engines_read_the_tables(tmp_path: Path) -> None:
 
 def test_pages_of_a_lake_follow_it(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    filled(tmp_path / "one.duckdb", "both").push(lake)
+    push(filled(tmp_path / "one.duckdb", "both"), lake)
     nowhere = WarehouseFile(tmp_path / "no.duckdb")
     found = Replicas(nowhere, tmp_path, Resources(), lake=str(lake))
     assert [row["dataset"] for row in found.snapshot.state.datasets] == ["tiny"]
     assert not found.refresh()
-    filled(tmp_path / "two.duckdb", "last", dataset="other").push(lake)
+    push(filled(tmp_path / "two.duckdb", "last", dataset="other"), lake)
     assert found.refresh()
     assert [row["dataset"] for row in found.snapshot.state.datasets] == ["other", "tiny"]
     assert not nowhere.path.exists()
@@ -430,27 +431,27 @@ def test_refusals(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
     with expect_refusal(str(file), UsageError):
-        wh.push(file)
+        push(wh, file)
     lake = tmp_path / "lake"
-    wh.push(lake)
+    push(wh, lake)
     with expect_refusal("one.duckdb", UsageError):  # it is no replica
-        wh.collect(lake)
+        collect(wh, lake)
 
 
 def test_a_tombstone_removes_one_load_whatever_the_clock_says(tmp_path: Path) -> None:
     """A colleague loads the same run later, by a clock that is an hour behind."""
     lake = tmp_path / "lake"
     one, two = (filled(tmp_path / f"{name}.duckdb", "both") for name in ("one", "two"))
-    one.push(lake)
+    push(one, lake)
     one.forget("tiny", "both", reason="wrong")
     with duckdb.connect(two.path) as con:
         con.execute("update store.run set ingested_at = ingested_at - interval 1 hour")
-    one.push(lake)
+    push(one, lake)
     team = Warehouse(tmp_path / "team.duckdb")
-    team.collect(lake)
+    collect(team, lake)
     assert rows(team, "select run from runs") == []
-    two.push(lake)
-    team.collect(lake)
+    push(two, lake)
+    collect(team, lake)
     assert rows(team, "select run from runs") == [("both",)]
     assert rows(team, BOARD) == rows(two, BOARD)
 
@@ -459,21 +460,21 @@ def test_a_tombstone_removes_one_load_whatever_the_clock_says(tmp_path: Path) ->
 def test_a_row_that_contradicts_another_is_named(tmp_path: Path, table: str) -> None:
     pa = pytest.importorskip("pyarrow")
     wh, lake = filled(tmp_path / "one.duckdb", "both"), tmp_path / "lake"
-    wh.push(lake)
+    push(wh, lake)
     column, value = ("system", "better") if table == "run" else ("value", 0.99)
     there = Lake(str(lake)).read(table).to_table().slice(0, 1)
     place = there.schema.get_field_index(column)
     kind = there.schema.field(column)
     Lake(str(lake)).append(table, there.set_column(place, kind, pa.array([value], kind.type)))
     with expect_refusal("both is in it with two contents", UsageError):
-        Warehouse(tmp_path / "team.duckdb").collect(lake)
+        collect(Warehouse(tmp_path / "team.duckdb"), lake)
 
 
 @pytest.mark.parametrize("harm", ["a missing file", "another schema"])
 def test_a_lake_that_is_not_whole(tmp_path: Path, harm: str) -> None:
     pa = pytest.importorskip("pyarrow")
     wh, lake = filled(tmp_path / "one.duckdb", "both"), tmp_path / "lake"
-    wh.push(lake)
+    push(wh, lake)
     if harm == "a missing file":
         next((lake / "score").rglob("*.parquet")).unlink()
     else:
@@ -484,7 +485,7 @@ def test_a_lake_that_is_not_whole(tmp_path: Path, harm: str) -> None:
             str(lake / "score"), other, mode="overwrite", schema_mode="overwrite"
         )
     with expect_refusal(f"{lake}: its tables are not as … or lack a file", UsageError):
-        Warehouse(tmp_path / "team.duckdb").collect(lake)
+        collect(Warehouse(tmp_path / "team.duckdb"), lake)
 
 
 def _commit(lake: Path, table: str, *entries: object) -> None:
@@ -590,7 +591,7 @@ def lakes_of_others(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wh.ingest_qrels("tiny", QRELS)
         wh.ingest_run("tiny", RUNS["both"], name=run_name)
         wh.evaluate("tiny", metrics="AP")
-        wh.push(folder / name)
+        push(wh, folder / name)
     return folder
 
 

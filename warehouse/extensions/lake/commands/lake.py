@@ -28,7 +28,7 @@ def optimize(
     of 128 MB; readers and pushes go on meanwhile, and nothing that they see changes. The small files
     stay, for those who read an earlier version of the lake. Needs the extra "lake".
     """
-    from warehouse.report import shared_lake
+    from warehouse.extensions.lake import shared_lake
 
     for table, (before, after) in shared_lake.optimize(lake).items():
         output.say(
@@ -48,7 +48,7 @@ def versions(
     Each line has its number, the time of its writing in UTC, and who wrote it. 'leaderboard',
     'history' and 'collect' take the number: --as-of version:N. Needs the extra "lake".
     """
-    from warehouse.report import shared_lake
+    from warehouse.extensions.lake import shared_lake
 
     lines = [
         f"{number}\t{at:%Y-%m-%dT%H:%M:%SZ}\t{visible(by)}\n"
@@ -63,6 +63,6 @@ def views() -> None:
     Spark, Trino and others read the tables as they are, but rows may stand twice there, and values
     before they are visible. These views have each row once, with the current runs, values and board.
     """
-    from warehouse.report import shared_lake
+    from warehouse.extensions.lake import shared_lake
 
     output.emit(shared_lake.views(), None)

@@ -1,0 +1,1 @@
+"""Formats that other programs write: sparse matrices, Quepid, folders of parts, logs, MLflow."""

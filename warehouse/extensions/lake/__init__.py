@@ -1,0 +1,47 @@
+"""A lake: Delta tables on a folder or an object store, into which many push and from which all collect.
+
+The functions are what commands and scripts call; the core calls those of `shared_lake`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warehouse.extensions.lake.shared_lake import Pushed
+    from warehouse.report.replica import Published
+    from warehouse.warehouse import Warehouse
+
+
+def push(
+    warehouse: Warehouse, lake: str | os.PathLike[str], *, make_current: bool = False
+) -> Pushed:
+    """Add the runs and values that a lake does not have; return the numbers of rows by table.
+
+    A lake is a folder, or a URL as s3://bucket/lake, of Delta tables to which many may push at once.
+    Predictions, judgments, slices and curves are not pushed. The same push twice changes nothing,
+    and nobody sees an evaluation by half. Other qrels than those that are current in the lake become
+    so only to `make_current`. The `notes` of the answer say so, and which runs the lake has with other
+    predictions. Needs the extra "lake". Raises UsageError and DatabaseError.
+    """
+    from warehouse.extensions.lake import shared_lake
+
+    return shared_lake.push(warehouse.file, os.fspath(lake), make_current=make_current)
+
+
+def collect(
+    warehouse: Warehouse, lake: str | os.PathLike[str], *, version: int | None = None
+) -> Published:
+    """Make the file of a warehouse of what was pushed into a lake.
+
+    The file is a replica, with runs and values and without predictions and judgments; it must be
+    new, or from an earlier collect, which is replaced. `version` is that of the lake: each push is
+    one, the first is 0, and None is the newest. Needs the extra "lake". Raises UsageError, as for a
+    version that does not exist, and DatabaseError.
+    """
+    from warehouse.extensions.lake import shared_lake
+
+    return shared_lake.collect(
+        os.fspath(lake), warehouse.path, version=version, lock_timeout=warehouse.file.lock_timeout
+    )
