@@ -11,7 +11,7 @@ import unicodedata
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from projects import command
 from quick import examples
@@ -717,6 +717,10 @@ def test_several_systems_in_one_table(put, suffix, column):
 
 @pytest.mark.property
 @examples(40)
+@example(
+    names=["my stars", "user_rating"], numbers=[[1, 2, 3], [3, 2, 1]], kind="qrels",
+    ids=("query_id", "doc_id"), suffix="csv",
+)  # fmt: skip
 @given(
     names=st.lists(st.sampled_from(sorted(MEANT)), min_size=1, max_size=3, unique=True),
     numbers=st.lists(st.permutations([1, 2, 3]), min_size=3, max_size=3),

@@ -74,20 +74,23 @@ def advice(
 
     >>> advice("qrels", ["relevance"], ["year", "stars"], ["query_id"], lambda name: ["4"])
     "say which is which: columns={'relevance': 'stars'}"
+    >>> both = ["stars", "user_rating"]
+    >>> advice("qrels", ["relevance"], both, ["query_id"], lambda name: ["4"])
+    "say which column is the relevance: columns={'relevance': 'NAME'}"
     """
     named: list[tuple[str, str]] = []
     unknown: list[str] = []
     is_distance = False
     for ours in missing:
-        # a name with two meanings has none that is sure
         fitting = [
             (meant, name)
             for name in free
             for meant in _FOR.get(ours, (ours,))
-            if meanings(name) == {meant}
+            if meant in meanings(name)
             and (_fits(meant, sample(name)) or (meant == "relevance" and _are_labels(sample(name))))
         ]
-        if len(fitting) == 1:
+        # a name with two meanings has none that is sure, and leaves no other one sure
+        if len(fitting) == 1 and len(meanings(fitting[0][1])) == 1:
             meant, name = fitting[0]
             is_distance = is_distance or meant == "distance"
             named.append(("score" if meant == "distance" else meant, name))
