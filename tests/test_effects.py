@@ -42,7 +42,7 @@ NOT_TRIED = {
 # Commands that write, print no table, need more than a warehouse, or have commands below them.
 NOT_READING = {
     "attributes", "check", "collect", "collection", "config", "curves", "datasets", "deciles",
-    "demo", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates", "ingest", "init",
+    "demo", "edit", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates", "ingest", "init",
     "judges", "lake", "list", "metrics", "protocols", "publish", "push", "qrels", "query", "report",
     "reproduce", "reusability", "schema", "score", "serve", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
+    from warehouse.ingest.edit import Edited
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
@@ -801,6 +802,40 @@ class Warehouse:
             return found
         with self.file.transaction() as con:
             return forget(con, run, dataset, version=version, reason=reason)
+
+    def edit(
+        self,
+        dataset: str | None = None,
+        run: str | None = None,
+        *,
+        name: str | None = None,
+        system: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        without: Iterable[str] = (),
+    ) -> Edited:
+        """Rename a run, or change its system and tags, without another version of its predictions.
+
+        A `name` is that of all its versions; system and tags are those of the current one. An empty
+        `system` removes it, and `without` names tags to remove. Raises UsageError if there is no such
+        run or tag, or if another run has the name.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="frist", tags={"seed": "1"})
+        >>> wh.edit("tiny", "frist", name="first", tags={"seed": "2"})
+        Edited(dataset='tiny', run='first', system=None, tags={'seed': '2'})
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest.edit import edit
+
+        run = _given("run", run)
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, dataset)
+        with self.file.transaction() as con:
+            return edit(
+                con, run, dataset, name=name, system=system, tags=tags,
+                without=check_several("without", without),
+            )  # fmt: skip
 
     def forget_scores(
         self,

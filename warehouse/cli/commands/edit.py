@@ -1,0 +1,59 @@
+"""`warehouse edit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import completion, options, output
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Load", 5
+EXAMPLES = {
+    "edit": (
+        "warehouse edit bm25 -d dl19 --name bm25_tuned",
+        "warehouse edit bm25 -d dl19 --tag stage=first --without note",
+    )
+}
+
+
+def edit(
+    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    dataset: options.Dataset,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Another name for the run, in all its versions.")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="The system that made it; '' for none.")
+    ] = None,
+    tags: options.Tags = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="KEY", help="Remove this tag; repeatable."),
+    ] = None,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Rename a run, or change its system and tags.
+
+    Predictions and values stay, and there is no new version. System and tags are those of the
+    current version; tags that are not named stay. 'warehouse sync' names runs by warehouse.toml:
+    a run that it loads again has the name from there.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.warehouse import Warehouse
+
+    if name is None and system is None and not tags and not without:
+        raise UsageError("nothing to change: --name, --system, --tag or --without")
+    found = Warehouse(db, lock_timeout=lock_timeout).edit(
+        dataset,
+        run,
+        name=name,
+        system=system,
+        tags=options.pairs(tags, "--tag"),
+        without=without or (),
+    )
+    said = [f"system {found.system}"] if found.system else []
+    said += [f"{key}={value}" for key, value in found.tags.items()]
+    output.say(f"{dataset}/{found.run}: {', '.join(said) or 'no system and no tags'}")
