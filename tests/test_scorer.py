@@ -63,6 +63,16 @@ def test_runs_of_every_kind() -> None:
             assert scorer(run).means() == {"RR": 0.5}
 
 
+def test_what_depends_on_a_run_is_not_kept_for_the_next() -> None:
+    """The queries that count are those of the run. By hand: 1, then (1 * 1 + 2 * 1/2) / 3."""
+    metric = "RR(aggregate=weighted, weight=relevant)"
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1, "c": 1}}
+    first, second = {"q1": {"a": 1.0}}, {"q1": {"a": 1.0}, "q2": {"x": 2.0, "b": 1.0}}
+    with Warehouse.scorer(qrels, metric, protocol="trec_eval_9") as scorer:
+        for run, value in ((first, 1.0), (second, 2 / 3), (first, 1.0)):
+            assert list(scorer(run).means().values()) == [pytest.approx(value, abs=1e-15)]
+
+
 def test_what_is_refused() -> None:
     scorer = Warehouse.scorer(QRELS, "RR")
     first = scorer({"q1": {"a": 1.0}})
