@@ -172,6 +172,9 @@ STUBS = SCOPE | {
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_totals": "query_id varchar, ideal_rank bigint, gain integer, ideal_gain double, "
     "ideal_cost double, ideal_dcg double",
+    "gained_hits": "run_id integer, query_id varchar, rank bigint, gain double, found_so_far double, "
+    "gain_so_far double, dcg double, num_gain bigint, ideal_gain double, ideal_cost double, "
+    "ideal_dcg double",
     "highest_relevance": "query_id varchar, highest integer",
     "relevant_queries": "query_id varchar",
     "documents": "doc_id varchar",
