@@ -195,6 +195,12 @@ STUBS = SCOPE | {
     "worths": "query_id varchar, worth double, worth_rank bigint, num_rel bigint",
     "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer, "
     "in_part boolean",
+    "top_frequencies": "run_id integer, query_id varchar, doc_id varchar, rank bigint, "
+    "relevance integer, frequency bigint",
+    "scored": "run_id integer, query_id varchar, doc_id varchar, rank bigint, score double, "
+    "relevance integer",
+    "worth_hits": "run_id integer, query_id varchar, rank bigint, is_rel boolean, num_rel bigint, "
+    "worth double",
     "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
     "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
