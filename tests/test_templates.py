@@ -232,7 +232,7 @@ STUBS = SCOPE | {
     "tie_counts": "run_id integer, query_id varchar, num_ret bigint, num_rel bigint, "
     "first_rank bigint, last_rank bigint, rel_tied bigint, rel_above bigint",
     "assignments": "run_id integer, query_id varchar, nugget_id varchar, importance varchar, "
-    "weight double, part varchar, assignment varchar",
+    "weight double, part varchar, alone varchar, assignment varchar",
     "citations": "run_id integer, query_id varchar, sentence integer, doc_id varchar, support varchar",
     "hits": HIT + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",
