@@ -166,13 +166,14 @@ class _Writer:
         sql = dedent(caller()).strip()
         if self.is_nested:
             named = {fact: fact.name for fact in self.facts}
-            keys = ("run_id", "query_id", *each)
+            of_query = ("run_id", "query_id", *named.values())
+            keys = (*of_query, *each)
             parts = templates.render(
                 "statements/expressions", columns=self.parts, over=str(over), keys=keys,
-                by=(*keys, *by, *named.values()), joins=joins(named),
+                by=(*keys, *by), joins=joins(named),
             )  # fmt: skip
-            steps = fact_steps(named) | {"parts": parts}
-            return templates.render("statements/nested", steps=steps, value=sql, pooled=pooled)
+            words = {"steps": fact_steps(named) | {"parts": parts}, "value": sql}
+            return templates.render("statements/nested", **words, by=of_query, pooled=pooled)
         self.expression = Expression(str(over), by, is_grouped, sql, tuple(self.facts))
         return ""
 
