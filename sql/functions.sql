@@ -96,6 +96,18 @@ create temp macro depth_of_multiple(num_rel, multiple) as
 create temp macro nonrel_above(rank, rel_so_far) as
     rank - rel_so_far;
 
+-- The share of the pairs of a relevant and another document, of those seen, that are in the right order; without a pair,
+-- what the rule `empty` says.
+create temp macro roc_area(empty, num_rel, found, num_seen, wrong_pairs) as
+    case
+        when found * (num_seen - found) > 0
+            then ratio(found * (num_seen - found) - wrong_pairs, found * (num_seen - found))
+        when empty = 'zero' then 0
+        when empty = 'half' then 0.5e0
+        when empty = 'replay' then if(found > 0, 1, 0)
+        when empty = 'roerei' then if(num_rel = 0 or found = num_seen, 1, 0)
+    end;
+
 -- The weighted harmonic mean of precision and recall; `weight`, usually beta^2, is that of recall.
 create temp macro f_measure(found, num_ret, num_rel, weight) as
     ratio((1 + weight) * found, num_ret + weight * num_rel);
@@ -189,6 +201,14 @@ create temp macro information(frequency, population) as
 -- The similarity of two sets of these sizes: the cosine of their indicator vectors.
 create temp macro cosine(common, size, other_size) as
     ratio(common, sqrt(size::double * other_size));
+
+-- The distance of two sets of these sizes: how far they are from alike, or how many members only one of them has.
+create temp macro set_distance(distance, common, size, other_size) as
+    case distance
+        when 'cosine' then 1 - coalesce(cosine(common, size, other_size), 0)
+        when 'jaccard' then 1 - coalesce(ratio(common, size + other_size - common), 0)
+        else size + other_size - 2 * common
+    end;
 
 -- The number of features that two documents share: the sum over their blocks, joined by block.
 create temp macro common_features(members, other_members) as

@@ -219,6 +219,38 @@ SCALARS: dict[str, Case] = {
         lambda common, a, b: plain_ratio(common, math.sqrt(a * b)),
         [(1, 2, 3), (0, 1, 1), (0, 0, 4), (2, 2**40, 2**40)],
     ),
+    "roc_area": (
+        "roc_area($1, $2, $3, $4, $5)",
+        lambda empty, rel, found, seen, wrong: (
+            {
+                "null": None,
+                "zero": 0,
+                "half": 0.5,
+                "replay": int(found > 0),
+                "roerei": int(rel == 0 or found == seen),
+            }[empty]
+            if found in (0, seen)
+            else 1 - wrong / (found * (seen - found))
+        ),
+        [
+            (empty, *counts)
+            for empty in ("null", "zero", "half", "replay", "roerei")
+            for counts in ((2, 2, 6, 4), (2, 0, 3, 0), (0, 0, 3, 0), (3, 2, 2, 0), (0, 0, 0, 0))
+        ],
+    ),
+    "set_distance": (
+        "set_distance($1, $2, $3, $4)",
+        lambda distance, common, a, b: {
+            "cosine": 1 - (plain_ratio(common, math.sqrt(a * b)) or 0),
+            "jaccard": 1 - (plain_ratio(common, a + b - common) or 0),
+            "hamming": a + b - 2 * common,
+        }[distance],
+        [
+            (way, *sizes)
+            for way in ("cosine", "jaccard", "hamming")
+            for sizes in ((1, 2, 3), (0, 0, 4))
+        ],
+    ),
     "part_by_mass": (
         "part_by_mass($1, $2, $3)",
         lambda parts, before, mass: max(parts - math.floor(parts * before / mass), 1),

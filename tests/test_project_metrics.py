@@ -413,7 +413,8 @@ def test_relations_quote_what_a_metric_can_give_them(name: str) -> None:
     body = relations.get(name).body
     declared = relations.inherited_params(name)
     numbers = {key for key, spec in declared.items() if spec["type"] in ("integer", "number")}
-    given = templates.variables(body) - set(relations.get(name).reads) - numbers
+    tables = {*relations.get(name).reads, *relations.SCOPE}
+    given = templates.variables(body) - tables - numbers
     written = [
         part.name
         for output in templates.environment().parse(body).find_all(jinja2.nodes.Output)

@@ -171,6 +171,9 @@ STUBS = SCOPE | {
     "ideal_gains": "query_id varchar, relevance integer, ideal_rank bigint",
     "ideal_totals": "query_id varchar, ideal_rank bigint, gain integer, ideal_gain double, "
     "ideal_cost double, ideal_dcg double",
+    "gained_hits": "run_id integer, query_id varchar, rank bigint, gain double, found_so_far double, "
+    "gain_so_far double, dcg double, num_gain bigint, ideal_gain double, ideal_cost double, "
+    "ideal_dcg double",
     "highest_relevance": "query_id varchar, highest integer",
     "relevant_queries": "query_id varchar",
     "documents": "doc_id varchar",
@@ -191,6 +194,12 @@ STUBS = SCOPE | {
     "worths": "query_id varchar, worth double, worth_rank bigint, num_rel bigint",
     "top": "run_id integer, query_id varchar, doc_id varchar, rank bigint, relevance integer, "
     "in_part boolean",
+    "top_frequencies": "run_id integer, query_id varchar, doc_id varchar, rank bigint, "
+    "relevance integer, frequency bigint",
+    "scored": "run_id integer, query_id varchar, doc_id varchar, rank bigint, score double, "
+    "relevance integer",
+    "worth_hits": "run_id integer, query_id varchar, rank bigint, is_rel boolean, num_rel bigint, "
+    "worth double",
     "pairs": "run_id integer, query_id varchar, doc_id varchar, other_id varchar",
     "iteration_hits": "run_id integer, query_id varchar, iteration varchar, num_rel bigint, "
     "doc_id varchar, rank bigint, is_rel boolean, own_rank bigint, rel_so_far bigint",
@@ -222,7 +231,7 @@ STUBS = SCOPE | {
     "tie_counts": "run_id integer, query_id varchar, num_ret bigint, num_rel bigint, "
     "first_rank bigint, last_rank bigint, rel_tied bigint, rel_above bigint",
     "assignments": "run_id integer, query_id varchar, nugget_id varchar, importance varchar, "
-    "weight double, part varchar, assignment varchar",
+    "weight double, part varchar, alone varchar, assignment varchar",
     "citations": "run_id integer, query_id varchar, sentence integer, doc_id varchar, support varchar",
     "hits": HIT + ", is_rel boolean, rel_so_far bigint, nonrel_so_far bigint, "
     "pooled_so_far bigint, num_ret bigint, num_rel bigint, num_nonrel bigint, num_judged bigint",

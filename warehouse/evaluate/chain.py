@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any, Literal
 
-from warehouse.evaluate.plan import Contents, Expression, Fact, Plan, marked, plan
+from warehouse.evaluate.plan import (
+    Contents,
+    Expression,
+    Fact,
+    Plan,
+    fact_steps,
+    joins,
+    marked,
+    plan,
+)
 from warehouse.metrics.aggregates import NO_RELEVANT, SKIP
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
@@ -71,7 +80,7 @@ def chain(work: Plan, metrics: Iterable[Metric], made: Mapping[Metric, str] | No
             step = ident(queries[values])
             steps[step] = values
             found.values[metric] = step, "value"
-    steps |= _fact_steps(facts) | {group.step: group.sql() for group in groups.values()}
+    steps |= fact_steps(facts) | {group.step: group.sql() for group in groups.values()}
     for metric in metrics:
         if metric.params.get(NO_RELEVANT) is not None and metric not in made:
             _set_apart(work, metric, found)
@@ -163,13 +172,13 @@ class _Group:
         """Add an expression; return its column, which equal expressions share."""
         sql = values.sql
         self._by |= dict.fromkeys(values.by)
+        self._joins |= joins(values.facts)
         for number, fact in enumerate(values.facts):
             if fact not in self._facts:  # of several with one name, the later ones are numbered
                 alike = sum(one.name == fact.name for one in self._facts)
                 self._facts[fact] = f"{fact.name}_{alike + 1}" if alike else fact.name
             sql = sql.replace(marked(number), self._facts[fact])
             self._by[self._facts[fact]] = None
-            self._joins[_facts_of(fact.over)] = fact.keys
         if sql not in self._columns:
             self._columns[sql] = _apart(name, self._columns.values())
         return self._columns[sql]
@@ -178,24 +187,9 @@ class _Group:
         """Return the query of the values."""
         keys = ("run_id", "query_id")
         by = (*keys, *self._by) if self._is_grouped else ()
-        words = {"columns": self._columns, "over": self.over, "keys": keys, "by": by}
+        columns = {column: sql for sql, column in self._columns.items()}
+        words = {"columns": columns, "over": self.over, "keys": keys, "by": by}
         return render("statements/expressions", **words, joins=self._joins)
-
-
-def _fact_steps(facts: Mapping[Fact, str]) -> dict[str, str]:
-    """Return the steps of facts, one for each relation that they are over."""
-    steps = {}
-    for first in facts:
-        columns = {fact.sql: name for fact, name in facts.items() if fact.over == first.over}
-        steps[_facts_of(first.over)] = render(
-            "statements/expressions", columns=columns, over=first.over, keys=first.keys,
-            by=first.keys if first.is_grouped else (), joins={},
-        )  # fmt: skip
-    return steps
-
-
-def _facts_of(over: str) -> str:
-    return f"facts_of_{over}"
 
 
 def _set_apart(work: Plan, metric: Metric, found: Chain) -> None:

@@ -20,7 +20,7 @@ from warehouse.sql_text import relations, templates
 from warehouse.sql_text.relations import Relation
 
 # What a metric's template calls to write an expression: see `_Writer`.
-WRITERS = ("value", "summed", "fact")
+WRITERS = ("value", "part", "summed", "fact")
 # What an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
@@ -115,40 +115,78 @@ def marked(number: int) -> str:
     return f"\0{number}\0"
 
 
+def fact_steps(facts: Mapping[Fact, str]) -> dict[str, str]:
+    """Return the steps of facts, by the names of their columns: one for each relation."""
+    steps = {}
+    for first in facts:
+        columns = {name: fact.sql for fact, name in facts.items() if fact.over == first.over}
+        steps[_facts_of(first.over)] = templates.render(
+            "statements/expressions", columns=columns, over=first.over, keys=first.keys,
+            by=first.keys if first.is_grouped else (), joins={},
+        )  # fmt: skip
+    return steps
+
+
+def joins(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
+    """Return the steps of facts with the columns that each is joined by."""
+    return {_facts_of(fact.over): fact.keys for fact in facts}
+
+
+def _facts_of(over: str) -> str:
+    return f"facts_of_{over}"
+
+
 class _Writer:
     """What a template calls to write its values as an expression: `value`, and the others within it."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
-        self.sums: dict[str, str] | None = None
+        self.parts: dict[str, str] = {}
+        self.is_pooled = self.is_nested = False
         self.expression: Expression | None = None
 
     def value(
-        self, over: _Reference, *by: str, caller: Callable[[], str], pooled: bool = False
+        self,
+        over: _Reference,
+        *by: str,
+        caller: Callable[[], str],
+        each: tuple[str, ...] = (),
+        pooled: bool = False,
     ) -> str:
         """Take the expression over the rows of each ranking in a relation.
 
-        If it is `pooled`, it is an expression over sums of all queries, and written as a query.
+        It is over the parts of a ranking, `each` with its own values of some columns, if these are
+        given, and if it is `pooled`, over sums of all queries; it is then written as a query.
         """
         keys, is_grouped = _keys(over)
         if "run_id" not in keys:
             raise TypeError(f"value: the relation {over} has no rows of runs")
-        by = tuple(map(_column, by))
-        self.sums = {} if pooled else None
+        by, each = tuple(map(_column, by)), tuple(map(_column, each))
+        self.is_pooled, self.is_nested = pooled, pooled or bool(each)
         sql = dedent(caller()).strip()
-        if self.sums is not None:
-            words = {"over": str(over), "by": by, "sums": self.sums, "value": sql}
-            return templates.render("statements/pooled_values", **words)
+        if self.is_nested:
+            named = {fact: fact.name for fact in self.facts}
+            of_query = ("run_id", "query_id", *named.values())
+            keys = (*of_query, *each)
+            parts = templates.render(
+                "statements/expressions", columns=self.parts, over=str(over), keys=keys,
+                by=(*keys, *by), joins=joins(named),
+            )  # fmt: skip
+            words = {"steps": fact_steps(named) | {"parts": parts}, "value": sql}
+            return templates.render("statements/nested", **words, by=of_query, pooled=pooled)
         self.expression = Expression(str(over), by, is_grouped, sql, tuple(self.facts))
         return ""
 
+    def part(self, name: str, caller: Callable[[], str]) -> str:
+        """Take an expression over the rows of each part of a ranking; return its column."""
+        self.parts[_column(name)] = dedent(caller()).strip()
+        return name
+
     def summed(self, name: str, caller: Callable[[], str]) -> str:
         """Return an expression that is summed over the queries if the value is pooled, or that sum."""
-        sql = dedent(caller()).strip()
-        if self.sums is None:
-            return sql
-        self.sums[_column(name)] = sql
-        return f"total({name}, query_id)"
+        if not self.is_pooled:
+            return dedent(caller()).strip()
+        return f"total({self.part(name, caller)}, query_id)"
 
     def fact(self, over: _Reference, name: str, caller: Callable[[], str]) -> str:
         """Take an expression over a query's rows in another relation; return what stands for it."""
@@ -156,7 +194,7 @@ class _Writer:
         one = Fact(_column(name), str(over), keys, is_grouped, dedent(caller()).strip())
         if one not in self.facts:
             self.facts.append(one)
-        return marked(self.facts.index(one))
+        return name if self.is_nested else marked(self.facts.index(one))
 
 
 def _keys(over: _Reference) -> tuple[tuple[str, ...], bool]:

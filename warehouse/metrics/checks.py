@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # What a template calls to write its values as an expression: see `evaluate/plan.py`.
-_WRITERS = frozenset({"value", "summed", "fact"})
+_WRITERS = frozenset({"value", "part", "summed", "fact"})
 # Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
 # Columns that stand beside those of metrics, in what is shown and in the SQL that makes it.
