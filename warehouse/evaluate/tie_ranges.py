@@ -52,8 +52,8 @@ def of_scope(
 ) -> Iterator[TieRange]:
     """Yield the ranges of the runs in scope whose values depend on such an order.
 
-    `walked` says that `list_step` is of the predictions in scope. The hits, what is pending and the
-    values in scope are others afterwards.
+    `walked` says that `list_step` is of the predictions in scope. The runs, their hits, what is
+    pending and the values in scope are others afterwards.
     """
     metrics = [metric for metric in work.queries if has_range(metric, work)]
     if not metrics:
@@ -66,21 +66,15 @@ def of_scope(
     ((any_tied,),) = con.execute("select count(*) > 0 from given_hit where num_tied > 1").fetchall()
     if not any_tied:
         return
-    con.execute("truncate pending")
+    con.execute(render("statements/tie_orders"))
     make_pending(con, asked)
-    found: dict[tuple[int, int], list[float]] = {}
-    for relevant_first in (False, True):
-        con.execute(render("statements/tie_order", relevant_first=relevant_first))
-        con.execute("truncate temp.query_score; truncate temp.score")
-        engine.compute(con, asked)
-        for run_id, number, value in con.execute(
-            "select run_id, metric_number, value from score join pending using (evaluation_id) "
-            "where value is not null order by all"
-        ).fetchall():
-            found.setdefault((run_id, number), []).append(value)
-    for (run_id, number), values in found.items():
-        if len(values) > 1 and min(values) < max(values):
-            yield TieRange(run_id, str(metrics[number]), min(values), max(values))
+    engine.compute(con, asked)
+    for run_id, number, low, high in con.execute(
+        "select run_id // 2, metric_number, min(value), max(value) "
+        "from score join pending using (evaluation_id) "
+        "group by all having min(value) < max(value) order by all"
+    ).fetchall():
+        yield TieRange(run_id, str(metrics[number]), low, high)
 
 
 def any_tie(con: duckdb.DuckDBPyConnection) -> bool:
