@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -29,9 +30,9 @@ CHECKOUT = {"url": "file:///home/ann/my%20checkout", "dir_info": {}}
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> Installed:
-        raise installation.PackageNotFoundError(name)
+        raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(installation, "distribution", absent)
+    monkeypatch.setattr(importlib.metadata, "distribution", absent)
     checkout = Path(installation.__file__).parents[2]
     assert f"-e '{checkout}[plot]'" in installation.adding("plot")
 
@@ -104,7 +105,7 @@ EDITABLE = {"url": "file:///home/ann/checkout", "dir_info": {"editable": True}}
 def test_the_command_names_the_source_and_the_installer(
     came_from: object, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "distribution", lambda name: Installed(came_from))
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed(came_from))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     known = {"pip": str(tmp_path / "bin" / "pip")}

@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,8 @@ def _target(extra: str) -> str:
 
 def _came_from() -> dict[str, Any]:
     """Return what pip, pipx or uv wrote down about the source; nothing if it came from a registry."""
+    from importlib.metadata import PackageNotFoundError, distribution  # loads email and sockets
+
     try:
         text = distribution(NAME).read_text("direct_url.json")
     except PackageNotFoundError:
