@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from math import floor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
@@ -19,6 +19,9 @@ from warehouse.errors import counted, visible
 from warehouse.metrics.aggregates import WORDS
 from warehouse.report import charts
 from warehouse.report.presentation import left_out_queries
+
+if TYPE_CHECKING:
+    from warehouse.report.pages.contents import Measure
 
 FOLDER = Path(__file__).parent
 # Grades from this on look the same; their numbers tell them apart.
@@ -44,6 +47,7 @@ def _environment() -> jinja2.Environment:
     )
     env.filters |= {
         "number": number,
+        "cells": cells,
         "signed": signed,
         "thousands": lambda value: f"{value:,}",
         "counted": counted,
@@ -74,10 +78,19 @@ def number(value: float | None, is_count: bool = False) -> Markup:
     >>> print(number(0.74590351), number(12.0, True))
     0.7459 12
     """
+    return Markup(_number(value, is_count))
+
+
+def _number(value: float | None, is_count: bool) -> str:
     if value is None:
-        return Markup()
-    is_whole = is_count and float(value).is_integer()
-    return Markup(int(value) if is_whole else f"{value:.4f}")
+        return ""
+    return str(int(value)) if is_count and float(value).is_integer() else f"{value:.4f}"
+
+
+def cells(values: Iterable[float | None], measures: Iterable[Measure]) -> Markup:
+    """Return a value of each measure as cells of a table; a page has many thousands."""
+    pairs = zip(values, measures, strict=True)
+    return Markup("".join(f"<td>{_number(value, one.is_count)}</td>" for value, one in pairs))
 
 
 def heat(value: float, among: Iterable[float | None]) -> int:
