@@ -278,14 +278,19 @@ create temp macro t_density(t, degrees) as
     exp(-(degrees + 1) / 2 * log_of_one_plus(square(t) / degrees));
 
 -- The mass of Student's t beyond t, which is at least 0, as a multiple of its density there: an integral over the
--- distance from t, whose unit is chosen so that most of the mass lies within a few.
+-- distance from t, whose unit is chosen so that most of the mass lies within a few. What a macro names several times,
+-- it computes as often, so `risen` is a value of its own.
 create temp macro t_mass_beyond(t, degrees) as
     (degrees + square(t)) / ((degrees + 1) * (t + 1)) * list_sum([
-        node.weight * exp(-(degrees + 1) / 2 * log_of_one_plus(
-            node.place * (2 * t + node.place * (degrees + square(t)) / ((degrees + 1) * (t + 1)))
-            / ((degrees + 1) * (t + 1))
-        ))
-        for node in half_line()
+        one.weight * exp(-(degrees + 1) / 2 * log_of_one_plus(one.risen))
+        for one in [
+            {
+                'risen': node.place * (2 * t + node.place * (degrees + square(t)) / ((degrees + 1) * (t + 1)))
+                    / ((degrees + 1) * (t + 1)),
+                'weight': node.weight
+            }
+            for node in half_line()
+        ]
     ]);
 
 -- The two-sided p of a value of Student's t: its mass beyond -t and t by the whole mass; null without degrees of freedom.
@@ -296,13 +301,17 @@ create temp macro t_two_sided(t, degrees) as
         when degrees > 0 and t is not null then 0
     end;
 
--- The two-sided p of the paired t-test of a mean difference. Differences that are all the same have no t: theirs is the
--- least p that so many queries can give. It is null if nothing differs.
-create temp macro paired_p(difference, deviation, queries) as
+-- The two-sided p of the paired t-test of a mean difference, by its t. Differences that are all the same have no t:
+-- theirs is the least p that so many queries can give. It is null if nothing differs.
+create temp macro paired_p_of(t, difference, deviation, queries) as
     case
         when deviation = 0 and difference <> 0 then least_p(queries)
-        else t_two_sided(ratio(difference * sqrt(queries), deviation), queries - 1)
+        else t_two_sided(t, queries - 1)
     end;
+
+-- The same by the difference and the deviation.
+create temp macro paired_p(difference, deviation, queries) as
+    paired_p_of(ratio(difference * sqrt(queries), deviation), difference, deviation, queries);
 
 -- The mass of Student's t below a value; null without degrees of freedom.
 create temp macro t_below(t, degrees) as

@@ -277,6 +277,13 @@ SCALARS: dict[str, Case] = {
         ),
         [(1.0, 0.5), (-1.0, 0.5), (1.0, 0.0), (-1.0, 0.0), (0.0, 0.0)],
     ),
+    "paired_p_of": (
+        "paired_p_of($1, $2, $3, 2)",
+        lambda t, mean, deviation: (
+            1 - 2 / math.pi * math.atan(abs(t)) if deviation else (0.5 if mean else None)
+        ),
+        [(2.0, 0.1, 0.5), (-0.5, -0.1, 1.0), (NULL, 1.0, 0.0), (NULL, 0.0, 0.0)],
+    ),
     "log_of_one_plus": (
         "log_of_one_plus($1)",
         math.log1p,

@@ -185,6 +185,25 @@ def test_the_class_loads_nothing_that_scoring_does_without() -> None:
     assert call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1]).split() == []
 
 
+def test_scoring_files_loads_no_network_and_no_catalogue(tmp_path: Path) -> None:
+    """DuckDB loads email by itself, and typer subprocess."""
+    qrels, run = tmp_path / "q.txt", tmp_path / "r.txt"
+    qrels.write_text("q 0 a 1\n")
+    run.write_text("q Q0 a 1 1.0 r\n")
+    heavy = (
+        "urllib.request", "http.client", "ssl", "sqlalchemy", "alembic", "tabulate", "wcwidth",
+        "asyncio", "scipy", "numpy", "pandas", "pyarrow", "warehouse.warehouse",
+    )  # fmt: skip
+    code = (
+        f"import sys; sys.argv[1:] = ['score', {str(qrels)!r}, {str(run)!r}, 'RR', '-f', 'csv']\n"
+        "from warehouse.cli import run\n"
+        "try:\n    run()\n"
+        f"except SystemExit:\n    print(*(m for m in {heavy} if m in sys.modules))"
+    )
+    found = call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1])
+    assert found.split() == ["metric,value", "RR,1.0"]
+
+
 def test_evaluating_waits_for_no_sqlalchemy(tmp_path: Path) -> None:
     """It is loaded for the catalogue alone, which evaluating reads and writes in SQL."""
     from warehouse import Warehouse

@@ -22,6 +22,8 @@ _CONTROLS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
     r"\ufdd0-\ufdef\ufeff\ufffe\uffff]"
 )
+# The same but for newlines and tabs.
+_CONTROLS_IN_LINES = re.compile(_CONTROLS.pattern.replace(r"\x00-\x1f", r"\x00-\x08\x0b-\x1f"))
 
 
 NO_MEMORY = (
@@ -380,8 +382,10 @@ def visible(text: str, *, lines: bool = False) -> str:
     >>> visible("a\\x1b[2J\\n"), visible("a\\x1b[2J\\n", lines=True)
     ('a\\\\x1b[2J\\\\n', 'a\\\\x1b[2J\\n')
     """
-    keep = "\n\t" if lines else ""
-    return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else repr(found[0])[1:-1], text)
+    if text.isprintable():  # as most names are
+        return text
+    controls = _CONTROLS_IN_LINES if lines else _CONTROLS
+    return controls.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def url(text: str) -> str | None:

@@ -200,7 +200,7 @@ def _tie_range(
     if known is None or protocol.name not in protocols.catalogue():
         return None
     Scope(con).runs([length])
-    return next(of_scope(con, plan([known], protocol)), None)
+    return next(of_scope(con, plan([known], protocol), walked=False), None)
 
 
 def _provenance(

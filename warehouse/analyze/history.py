@@ -92,18 +92,18 @@ def _timeline(
     computed.
     """
     asked = {"dataset": dataset, "metric": name, "protocol": protocol.name}
-    rows = con.execute(
-        "select direction from score_versions where dataset = $dataset "
-        "and metric = $metric and protocol = $protocol order by evaluated_at",
+    ((newest,),) = con.execute(
+        "select arg_max(direction, evaluated_at) from score_versions where dataset = $dataset "
+        "and metric = $metric and protocol = $protocol",
         asked,
     ).fetchall()
-    if not rows:
+    if newest is None:
         stored_metrics.choose(con, dataset, [name], protocol)
     ((qrels_version,),) = con.execute(
         "select any_value(qrels_version) from qrels_version where dataset = $dataset and is_current",
         {"dataset": dataset},
     ).fetchall()
-    direction = str(rows[-1][0])
+    direction = str(newest)
     relation = keep(con, render("analyses/history", direction=direction), asked)
     evaluate = None
     if wanted.as_of is None:

@@ -44,7 +44,7 @@ def find(
         check_word("dataset", check_text("dataset", dataset), known)
     asked = {"dataset": dataset, "qrels_version": None if qrels is None else int(qrels)}
     rows = con.execute(render("statements/candidates"), asked).fetchall()
-    found = [Candidate(*row) for row in rows if not runs or row[2] in runs]
+    found = list(map(Candidate._make, [row for row in rows if row[2] in runs] if runs else rows))
     if qrels is not None and any(candidate.qrels_id is None for candidate in found):
         name = found[0].dataset
         raise UsageError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.evaluate import engine
+from warehouse.evaluate import engine, hits
 from warehouse.evaluate.chain import relation
 from warehouse.evaluate.files import make_pending
 from warehouse.evaluate.plan import Plan, plan
@@ -47,33 +47,34 @@ def has_range(metric: Metric, work: Plan) -> bool:
     )
 
 
-def of_scope(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[TieRange]:
+def of_scope(
+    con: duckdb.DuckDBPyConnection, work: Plan, *, walked: bool = True
+) -> Iterator[TieRange]:
     """Yield the ranges of the runs in scope whose values depend on such an order.
 
-    The hits, what is pending and the values in scope are others afterwards.
+    `walked` says that `list_step` is of the predictions in scope. The runs, their hits, what is
+    pending and the values in scope are others afterwards.
     """
     metrics = [metric for metric in work.queries if has_range(metric, work)]
     if not metrics:
         return
-    asked = plan(metrics, work.protocol)
-    oriented = relation("oriented", asked.protocol)
-    con.execute("create or replace temp table given_hit as from scope_hit")
-    con.execute("truncate pending")
+    rules = work.protocol
+    asked = plan(metrics, rules)
+    in_order = walked and not hits.out_of_order(con, rules)
+    words = {"oriented": f"(\n{relation('oriented', rules)}\n)", "tie_order": rules.ties}
+    con.execute(render("statements/tie_levels", in_order=in_order, **words))
+    ((any_tied,),) = con.execute("select count(*) > 0 from given_hit where num_tied > 1").fetchall()
+    if not any_tied:
+        return
+    con.execute(render("statements/tie_orders"))
     make_pending(con, asked)
-    found: dict[tuple[int, int], list[float]] = {}
-    for relevant_first in (False, True):
-        words = {"oriented": f"(\n{oriented}\n)", "relevant_first": relevant_first}
-        con.execute(render("statements/tie_order", **words))
-        con.execute("truncate temp.query_score; truncate temp.score")
-        engine.compute(con, asked)
-        for run_id, number, value in con.execute(
-            "select run_id, metric_number, value from score join pending using (evaluation_id) "
-            "where value is not null order by all"
-        ).fetchall():
-            found.setdefault((run_id, number), []).append(value)
-    for (run_id, number), values in found.items():
-        if len(values) > 1 and min(values) < max(values):
-            yield TieRange(run_id, str(metrics[number]), min(values), max(values))
+    engine.compute(con, asked)
+    for run_id, number, low, high in con.execute(
+        "select run_id // 2, metric_number, min(value), max(value) "
+        "from score join pending using (evaluation_id) "
+        "group by all having min(value) < max(value) order by all"
+    ).fetchall():
+        yield TieRange(run_id, str(metrics[number]), low, high)
 
 
 def any_tie(con: duckdb.DuckDBPyConnection) -> bool:

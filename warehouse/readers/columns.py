@@ -48,9 +48,9 @@ _TAGS: Mapping[Kind, str] = {
     "qrels": "split splits subset partition fold",
 }
 # What stands between the ids in a cell of several.
-_PARTS = re.compile(r"[ |;,]|\[.*\]\Z")
+_PARTS = r"[ |;,]|\[.*\]\Z"
 # RecBole writes the type of a column after its name.
-_TYPED = re.compile(r":(token|float)(_seq)?\Z")
+_TYPED = r":(token|float)(_seq)?\Z"
 
 
 def candidates(
@@ -91,7 +91,7 @@ def _folded(name: str) -> str:
     >>> _folded("user_id:token"), _folded("query-id"), _folded("movieId")
     ('userid', 'queryid', 'movieid')
     """
-    return re.sub(r"[-_ ]", "", _TYPED.sub("", name.strip())).lower()
+    return re.sub(r"[-_ ]", "", re.sub(_TYPED, "", name.strip())).lower()
 
 
 def choose(
@@ -213,7 +213,7 @@ def _refuse(
         is_documents = name == found.get("doc_id")
         if is_documents or (len(available) == 2 and meanings(name) & {"doc_id", "score"}):
             cells = [text for value in sample(name) if (text := str(value).strip())]
-            lists = [cell for cell in cells if _PARTS.search(cell)]
+            lists = [cell for cell in cells if re.search(_PARTS, cell)]
             if 2 * len(lists) > len(cells):
                 raise several_ids(source, name, lists[0])
     if len(available) == 1 and ";" in available[0]:

@@ -31,7 +31,7 @@ SECTIONS = frozenset(
 _MOST_LINES = 100_000
 # What tirex_tracker measures all the time: too long for a tag, and no description of the run.
 _SERIES = "timeseries"
-_NANOSECONDS, _ZONE = re.compile(r"(\.\d{6})\d+"), re.compile(r"([+-]\d\d)(\d\d)$")
+_NANOSECONDS, _ZONE = r"(\.\d{6})\d+", r"([+-]\d\d)(\d\d)$"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _start(found: Mapping[Any, Any], where: str) -> dt.datetime | None:
     if given is None:
         return None
     if isinstance(given, str):
-        given = _ZONE.sub(r"\1:\2", _NANOSECONDS.sub(r"\1", given.strip()))
+        given = re.sub(_ZONE, r"\1:\2", re.sub(_NANOSECONDS, r"\1", given.strip()))
     try:
         return times.begin(given)
     except (ValueError, TypeError) as error:

@@ -27,22 +27,20 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 # A single brace may be the id of a query.
-_OBJECT = re.compile(r'\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)', re.DOTALL)
-_LIST = re.compile(r"\[\s*\{\s*\"")
+_OBJECT = r'(?s)\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)'
+_LIST = r"\[\s*\{\s*\""
 _HEAD_LINES = 100
-_JSON_PLACE = re.compile(
-    r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
-)
-_TWICE = re.compile(r'in (line|record/value) (\d+):.* has duplicate key "(.*)"', re.DOTALL)
+_JSON_PLACE = r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
+_TWICE = r'(?s)in (line|record/value) (\d+):.* has duplicate key "(.*)"'
 _DEEP = "JSON exceeds maximum recursion depth"
-_NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
+_NO_BRACKETS = rb'(?s)"(?:[^"\\]|\\.)*"|[^\[\]{}"]+'
 TOO_DEEP = "is nested too deeply: a value of a key is a text, a number or a list of these"
 # Types that DuckDB gives to texts.
-_WRITTEN = re.compile(r"(DATE|TIME|UUID)[^\[]*\Z")
-_WRITTEN_FIELD = re.compile(r"(?<=[^,] )(DATE|TIME|UUID)[^,)\[]*(?=[,)\[])")
-_WRITTEN_LIST = re.compile(r"(DATE|TIME|UUID)[^\[]*\[\]\Z")
+_WRITTEN = r"(DATE|TIME|UUID)[^\[]*\Z"
+_WRITTEN_FIELD = r"(?<=[^,] )(DATE|TIME|UUID)[^,)\[]*(?=[,)\[])"
+_WRITTEN_LIST = r"(DATE|TIME|UUID)[^\[]*\[\]\Z"
 # How DuckDB calls the second of two keys that are alike, and 1.5 one without a name.
-_NUMBERED = re.compile(r"(.*_|C)\d+\Z", re.DOTALL)
+_NUMBERED = r"(?s)(.*_|C)\d+\Z"
 
 
 class JsonLines(FileFormat):
@@ -64,9 +62,9 @@ class JsonLines(FileFormat):
     def sniff(self, head: Head) -> Confidence:
         """Go by the first characters, then by the suffix; the objects may also be in a list."""
         text = head.text.lstrip()
-        if text.startswith("[") and (head.contents == "attributes" or _LIST.match(text)):
+        if text.startswith("[") and (head.contents == "attributes" or re.match(_LIST, text)):
             return Confidence.CERTAIN
-        if _OBJECT.match(text):
+        if re.match(_OBJECT, text):
             return Confidence.CONTENT
         return Confidence.SUFFIX if head.suffix in self.suffixes else Confidence.NONE
 
@@ -74,7 +72,7 @@ class JsonLines(FileFormat):
         """Read it line by line, or as a table if it is a list or has lists of documents."""
         types = _keys(source)
         available = list(types)
-        if _LIST.match(source.text.lstrip()) or has_lists(kind, types, mapping):
+        if re.match(_LIST, source.text.lstrip()) or has_lists(kind, types, mapping):
             ids = [name for name in available if name not in ("score", "relevance")]
             return reshaped.read(con, self.read_table(con, source, "", ids), kind, mapping)
         if not available and not source.text.strip():
@@ -132,15 +130,17 @@ def fill_from_json(con: Connection, source: str, path: str, ids: Collection[str]
     )
     with _json_errors(source):
         types = staging.types_of(con, sniffed)
-        if any(_NUMBERED.match(name) for name in types):
+        if any(re.match(_NUMBERED, name) for name in types):
             keys = staging.run(con, "ingest/json_keys", path=path)
             check_names(source, [str(name) for (name,) in keys])
     exact = [name for name in ids if types.get(name) == "DOUBLE"]
     types |= dict.fromkeys(exact, "VARCHAR")
-    types |= {name: "JSON[]" for name in ids if _WRITTEN_LIST.match(types.get(name, ""))}
-    read_as = {name: "VARCHAR" if _WRITTEN.match(kind) else kind for name, kind in types.items()}
+    types |= {name: "JSON[]" for name in ids if re.match(_WRITTEN_LIST, types.get(name, ""))}
+    read_as = {
+        name: "VARCHAR" if re.match(_WRITTEN, kind) else kind for name, kind in types.items()
+    }
     read_as |= {
-        name: _WRITTEN_FIELD.sub("VARCHAR", kind)
+        name: re.sub(_WRITTEN_FIELD, "VARCHAR", kind)
         for name, kind in types.items() if kind.startswith("STRUCT")
     }  # fmt: skip
     read_as |= dict.fromkeys(exact, "JSON")
@@ -158,9 +158,9 @@ def _json_errors(source: str) -> Iterator[None]:
             yield
     except InputError as error:
         reason = str(error.__cause__ or "")
-        if place := _JSON_PLACE.match(reason):
+        if place := re.match(_JSON_PLACE, reason):
             raise checks.refuse(source, [(int(place[1]), "not JSON")], 1) from error
-        if twice := _TWICE.search(reason):
+        if twice := re.search(_TWICE, reason):
             what = f"the key {twice[3]!r} is there twice"
             line = int(twice[2]) if twice[1] == "line" else None
             raise checks.refuse(source, [(line, what)], 1) from error
@@ -193,7 +193,7 @@ def _depth(text: bytes) -> int:
     >>> _depth(b'{"a": [1, "[["]}')
     2
     """
-    steps = (1 if byte in b"[{" else -1 for byte in _NO_BRACKETS.sub(b"", text))
+    steps = (1 if byte in b"[{" else -1 for byte in re.sub(_NO_BRACKETS, b"", text))
     return max(accumulate(steps), default=0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import urllib.request
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import BinaryIO, cast
@@ -66,6 +65,8 @@ def opened(named: str) -> Iterator[BinaryIO]:
 
 def _stream(named: str) -> BinaryIO:
     if scheme(named) in _WEB:
+        import urllib.request  # loads http, ssl and email
+
         asked = urllib.request.Request(named, headers={"User-Agent": "ranking-warehouse"})
         return cast(BinaryIO, urllib.request.urlopen(asked, timeout=_SECONDS))
     try:

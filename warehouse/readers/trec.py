@@ -31,7 +31,7 @@ from warehouse.readers.sampled import Sampled
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_PAIR = re.compile(rf"\d+:{NUMBER.pattern}")
+_PAIR = rf"\d+:{NUMBER.pattern}"
 _NAMES = "query_id, doc_id, relevance, timestamp, as they come"
 
 
@@ -95,7 +95,8 @@ def _other_layout(head: Head) -> str:
     lines = [fields_of(line) for line in islice(head.lines(), 2)]
     names = "below a first line with the names query_id, doc_id and"
     # a long line may be cut within its last field
-    if any(all(map(_PAIR.fullmatch, fields[1:-1] or fields[1:] or fields)) for fields in lines):
+    inner = (fields[1:-1] or fields[1:] or fields for fields in lines)
+    if any(all(re.fullmatch(_PAIR, field) for field in fields) for fields in inner):
         return (
             "pairs of a column and a value are a sparse matrix: put its numbers of rows and columns on "
             f"top, as in '100 2000', or say its {option('format', 'svmlight')} if each line begins with "

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _META = "mteb_model_meta"
-_REQUEST = re.compile(r'\{\s*"requests"\s*:\s*\[')
-_RESPONSE = re.compile(r'\{\s*"metric_score"\s*:.*"details"\s*:\s*\{', re.DOTALL)
+_REQUEST = r'\{\s*"requests"\s*:\s*\['
+_RESPONSE = r'(?s)\{\s*"metric_score"\s*:.*"details"\s*:\s*\{'
 
 
 class Mteb(FileFormat):
@@ -70,7 +70,7 @@ class RankEval(FileFormat):
     def sniff(self, head: Head) -> Confidence:
         """Go by the first key of a request, or the first two of a response."""
         text = head.text.lstrip()
-        is_one = _REQUEST.match(text) or _RESPONSE.match(text)
+        is_one = re.match(_REQUEST, text) or re.match(_RESPONSE, text)
         return Confidence.CERTAIN if is_one else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from html import escape
 from itertools import chain, count, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -215,7 +216,9 @@ def text(
         marked_rows = [list(map(_as_shown, row, ways)) for row in marked_rows]
     return writer.table(
         [(titles or {}).get(columns[place], columns[place]) for place in kept],
-        [[row[place] for place in kept] for row in marked_rows],
+        list(map(itemgetter(*kept), marked_rows))
+        if len(kept) > 1
+        else [[row[place] for place in kept] for row in marked_rows],
         [numeric[place] for place in kept],
         [(titles or {}).get(column, column) for column in spare],
     )

@@ -8,6 +8,7 @@ templates.
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -249,9 +250,11 @@ def ensure(
         return False
     if found is None:  # whoever made it may have been killed since
         database.remove_parts(path)
-    # a database in memory of its own has no views of this program, which the migrations could meet
+    # a database in memory of its own has no views of this program, which the migrations could meet;
+    # making the tables of a new file calls none of its functions
+    own = replace(resources or database.Resources(), for_one_statement=found is None)
     with (
-        closing(database.memory(resources)) as con,
+        closing(database.memory(own)) as con,
         database.write(path, lock_timeout=lock_timeout, staged=con) as connection,
     ):
         _migrate(path, connection, found)
@@ -260,7 +263,8 @@ def ensure(
 
 def _migrate(path: Path, connection: sa.Connection, found: str | None) -> None:
     con = database.raw(connection)
-    if database.revision(con, path) != found:  # another process was faster
+    now = own_schema.revision(con, path, database.ALIAS)
+    if now != (found or ""):  # another process was faster
         return
     if found is None:
         # planning the hundreds of statements would take as long as running them on empty tables

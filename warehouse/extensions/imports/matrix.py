@@ -17,13 +17,13 @@ from warehouse.readers.lines import insert_lines
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_HEADER = re.compile(r"\s*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*")
-_PAIRS = re.compile(r"\s*(?:\d+:\S+[ \t]*)*")
+_HEADER = r"\s*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*"
+_PAIRS = r"\s*(?:\d+:\S+[ \t]*)*"
 _UNLABELLED = (
     "{} {} no label and {}: means leave such rows out, where pyxclib counts them as 0 (but in "
     "recall_at_k, and unless remove_invalid takes them out)"
 )
-_LABELS = re.compile(r"\s*(?:\d+(?:,\d+)*)?(?:[ \t]+\d+:\S+)*[ \t]*")
+_LABELS = r"\s*(?:\d+(?:,\d+)*)?(?:[ \t]+\d+:\S+)*[ \t]*"
 
 
 class Matrix(FileFormat):
@@ -40,17 +40,17 @@ class Matrix(FileFormat):
     def sniff(self, head: Head) -> Confidence:
         """Go by the first line with two or three numbers, and a second line that fits it."""
         lines = list(islice(head.lines(), 2))
-        first = _HEADER.fullmatch(lines[0]) if lines else None
+        first = re.fullmatch(_HEADER, lines[0]) if lines else None
         if first is None or len(lines) < 2 or ":" not in lines[1]:
             return Confidence.NONE
         body = _PAIRS if first[3] is None else _LABELS
         # a long line may be cut within its last field
-        fits = body.fullmatch(lines[1]) or body.fullmatch(lines[1].rpartition(" ")[0])
+        fits = any(re.fullmatch(body, one) for one in (lines[1], lines[1].rpartition(" ")[0]))
         return Confidence.CERTAIN if fits else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it line by line. Raises InputError for what is no pair, and for places outside."""
-        first = _HEADER.fullmatch(source.text.partition("\n")[0].rstrip("\r"))
+        first = re.fullmatch(_HEADER, source.text.partition("\n")[0].rstrip("\r"))
         line = Head(source.head, source.text, source.suffix, kind, ()).line
         if is_letor(line):
             raise InputError(
