@@ -43,6 +43,11 @@ EXTENSIONS = {
         sql=_FOLDER / "server" / "sql",
         commands={"serve": "warehouse.extensions.server.commands.serve"},
     ),
+    "spark": Extension(
+        summary="Spark as an engine: tasks of a cluster score runs.",
+        api=API,
+        engines={"spark": "warehouse.extensions.spark.engine"},
+    ),
     "training": Extension(
         summary="Callbacks of training frameworks and Optuna, PyTerrier's runs, trackers.", api=API
     ),
