@@ -16,6 +16,7 @@ EXTENSIONS = {
     "imports": Extension(
         summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
         api=API,
+        sql=_FOLDER / "imports" / "sql",
         formats=[
             f"warehouse.extensions.imports.{one}"
             for one in ("matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders")
