@@ -1,14 +1,11 @@
 """What tests of lakes share."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
+from extended import FOLDER
 
-import warehouse
-
-EXTENSION = Path(warehouse.__file__).parent / "extensions" / "lake"
 needs_lake = pytest.mark.skipif(
-    find_spec("deltalake") is None or not EXTENSION.is_dir(),
+    find_spec("deltalake") is None or not (FOLDER / "lake").is_dir(),
     reason="deltalake not installed: see the extra lake",
 )

@@ -167,7 +167,7 @@ def test_stored_runs_are_evaluated_as_in_one_process(
 def test_what_evaluate_refuses_to_divide(loaded: Path, tmp_path: Path) -> None:
     file = tmp_path / "same.duckdb"
     for options, words in (
-        ({"engine": "sprak"}, "sprak … spark"),
+        ({"engine": "locl"}, "locl … local"),
         ({"engine": InTurn(), "by": "query"}, "Coverage(catalogue=41)@5 … all queries at once"),
     ):
         with expect_refusal(words, UsageError):
@@ -185,7 +185,7 @@ def test_versions_are_not_mixed(files: list[Path]) -> None:
 
 def test_refusals_before_any_task(files: list[Path]) -> None:
     for options, words in (
-        ({"engine": "sprak"}, "sprak … spark"),
+        ({"engine": "locl"}, "locl … local"),
         ({"engine": 3}, "map"),
         ({"engine": InTurn(), "is_global": True}, "is_global=True"),
         ({"engine": InTurn(), "by": "query"}, "Coverage(catalogue=41)@5"),

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import pytest
 from clusters import needs_spark
+from extended import needs
 from lakes import needs_lake
 from projects import Answer, invoked, words_of
 
@@ -42,9 +43,14 @@ README = ROOT / "README.md"
 NEEDS = {
     "docs/how-to/cluster.md": [pytest.mark.slow, needs_spark],
     "docs/how-to/lake.md": [pytest.mark.slow, needs_lake],
+    "docs/how-to/drop-in.md": [needs("peers"), needs("ranx")],
+    "docs/how-to/serve.md": [needs("server")],
     "docs/how-to/frameworks.md": [
-        pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
-        for name in ("optuna", "pyterrier")
+        needs("training"),
+        *(
+            pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
+            for name in ("optuna", "pyterrier")
+        ),
     ],
 }
 DOCS = ROOT / "docs"

@@ -374,8 +374,6 @@ def test_four_fields_that_are_neither(con, put):
             "618 271 43 539 332 7 9\n271 43 9 1 2 3 8\n",
             "numbers, 7 in the first, and no TREC",
         ),
-        # extreme classification: rows and columns, then the values; a query may have none
-        ("run", "3 670\n\n12:0.5 7:.25 9:1e-3 11:1 8:2 4:3\n", "says 3 rows, and 2 follow"),
         ("qrels", "2,5 3:0.5 9:1\n", "sparse matrix"),
         ("qrels", "1 5:1\n", "sparse matrix"),
     ],
@@ -423,7 +421,6 @@ def test_not_text(con, put, content):
     [
         ("runs.zip", "is a zip archive, which is not read: unpack it"),
         ("runs.xlsx", "is a workbook of Excel's, which is not read: save it as CSV"),
-        ("runs.npz", "is no sparse matrix as scipy.sparse.save_npz writes it"),
         ("runs.tar", "is a tar archive, which is not read: unpack it: tar -xf"),
         ("runs.tar.gz", "is a tar archive, which is not read: unpack it: tar -xf"),
         ("runs.pkl", "is a pickle of Python's, which is not read: save it as Parquet"),
@@ -433,7 +430,7 @@ def test_an_archive_is_named(con, tmp_path, name, told):
     inside = tmp_path / "one.run"
     inside.write_text(RUN)
     path = tmp_path / name
-    if name.endswith(("zip", "xlsx", "npz")):
+    if name.endswith(("zip", "xlsx")):
         with zipfile.ZipFile(path, "w") as packed:
             packed.write(inside)
     elif name.endswith("pkl"):

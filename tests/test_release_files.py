@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import quick
 import typer
+from extended import needs_extensions
 
 from warehouse.cli import application
 
@@ -89,6 +90,7 @@ def test_the_workflows() -> None:
     assert (CHECKOUT / load(WORKFLOWS / "tests.yml")["jobs"]["all"]["steps"][-1]["run"]).exists()
 
 
+@needs_extensions
 def test_the_man_page_lists_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """`python docs/share.py` writes it anew; completions ask the program for everything."""
     monkeypatch.syspath_prepend(str(CHECKOUT / "docs"))
@@ -126,6 +128,7 @@ def test_the_conda_recipe() -> None:
     assert entry.split(" = ") == ["warehouse", project["scripts"]["warehouse"]]
 
 
+@needs_extensions
 def test_the_containers() -> None:
     lines = (EXAMPLES / "Dockerfile").read_text(encoding="utf-8").splitlines()
     for line in lines:

@@ -31,7 +31,7 @@ from warehouse.errors import UsageError
 API = 1
 GROUP = "warehouse.extensions"
 _TYPES = dict.fromkeys(("functions", "formats", "logs", "lakes"), list) | dict.fromkeys(
-    ("commands", "protocols", "names"), dict
+    ("commands", "engines", "protocols", "names"), dict
 )
 _METADATA = (".dist-info", ".egg-info")
 _T = TypeVar("_T")
@@ -44,12 +44,11 @@ class Extension:
     `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
     like ours: the metrics are in `metrics`, the fusion methods in `fusion`. `functions` names modules
     in which functions are metrics (`@metric`), `formats` the classes of formats, as in
-    "music.formats:Playlists", and `logs` modules that read values of other programs, as
-    `warehouse/extensions/imports/benchmark_logs.py` does. `commands` has the modules of commands by
-    their names, as in {"songs": "music.songs", "ingest songs": "music.loading"}. `lakes` names
-    modules that share values, as `warehouse/extensions/lake/shared_lake.py` does. `protocols` has
-    records like those of `warehouse.toml`, and `names` other names for metrics, as in
-    {"hit@10": "Success@10"}.
+    "music.formats:Playlists", `logs` modules that read values of other programs, and `lakes` modules
+    that share values. `commands` has the modules of commands by their names, as in
+    {"songs": "music.songs", "ingest songs": "music.loading"}, and `engines` those of engines.
+    `protocols` has records like those of `warehouse.toml`, and `names` other names for metrics, as in
+    {"hit@10": "Success@10"}. For what such a module holds, see those of our own extensions.
     """
 
     summary: str
@@ -60,6 +59,7 @@ class Extension:
     logs: list[str] = field(default_factory=list)
     lakes: list[str] = field(default_factory=list)
     commands: dict[str, str] = field(default_factory=dict)
+    engines: dict[str, str] = field(default_factory=dict)
     protocols: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 

@@ -53,6 +53,7 @@ def _given(extension: Extension) -> str:
         "logs": extension.logs,
         "lakes": extension.lakes,
         "commands": extension.commands,
+        "engines": extension.engines,
         "names": extension.names,
     }
     given = [f"{kind} {', '.join(names)}" for kind, names in parts.items() if names]

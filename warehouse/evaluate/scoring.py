@@ -242,11 +242,11 @@ def score(
     if len(names) > 1 or engine != "local":
         _refuse_several(lines, reference is not None)
     if engine != "local":
-        from warehouse.evaluate.engines import driver, run_tables
+        from warehouse.evaluate.engines import driver
 
         driver.check(engine)
         num_buckets = driver.num_buckets(work.queries, by, buckets)
-        table = run_tables.table_of(run, by)
+        table = driver.table_of(run, by)
         if several is None and table is None:
             raise UsageError("engine: divides a list of runs, but one run was given; give a list")
     resources = database.Resources(memory_limit, threads)
@@ -275,7 +275,7 @@ def score(
         )  # fmt: skip
         with driver.opened(engine, master) as opened:
             if table is not None:
-                read_table = run_tables.read(opened, table, given)
+                read_table = table.read(opened, given)
                 names = read_table.names
                 given = replace(given, num_runs=len(names))
                 found = driver.score_table(con, opened, given, read_table)

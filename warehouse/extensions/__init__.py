@@ -16,6 +16,7 @@ EXTENSIONS = {
     "imports": Extension(
         summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
         api=API,
+        sql=_FOLDER / "imports" / "sql",
         formats=[
             f"warehouse.extensions.imports.{one}"
             for one in ("matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders")
@@ -42,6 +43,11 @@ EXTENSIONS = {
         api=API,
         sql=_FOLDER / "server" / "sql",
         commands={"serve": "warehouse.extensions.server.commands.serve"},
+    ),
+    "spark": Extension(
+        summary="Spark as an engine: tasks of a cluster score runs.",
+        api=API,
+        engines={"spark": "warehouse.extensions.spark.engine"},
     ),
     "training": Extension(
         summary="Callbacks of training frameworks and Optuna, PyTerrier's runs, trackers.", api=API

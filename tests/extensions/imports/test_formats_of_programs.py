@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_sparse_matrices_of_scipy(tmp_path: Path) -> None:
     sparse.save_npz(tmp_path / "complex.npz", sparse.csr_array(np.array([[1j]])))
     with expect_refusal("complex.npz … complex128", InputError):
         means(QRELS, tmp_path / "complex.npz")
+
+
+def test_an_archive_of_something_else_is_no_matrix(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "runs.npz", "w") as packed:
+        packed.writestr("one.run", "q Q0 a 1 2.0 t\n")
+    for qrels, run in ((tmp_path / "runs.npz", RUN), (QRELS, tmp_path / "runs.npz")):
+        with expect_refusal("runs.npz: … is no sparse matrix as scipy.sparse.save_npz", InputError):
+            means(qrels, run)
 
 
 def test_quepid(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path) -> None:
         (SCORES + "4:1\n", "line 5 … row 3 … 3"),
         (SCORES.replace("3 6", "4 6"), "line 1 … 4 rows … 3"),
         (DATA, "labels … judgments"),
+        ("3 670\n\n12:0.5 7:.25 9:1e-3 11:1 8:2 4:3\n", "3 rows … 2 follow"),
         (SCORES.split("\n", 1)[1], "rows and columns … svmlight"),
     ):
         with expect_refusal(wanted, InputError):

@@ -8,7 +8,7 @@ scored by the same templates in a DuckDB inside its task, so every value is the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
@@ -22,8 +22,3 @@ class Engine(Protocol):
     ) -> Iterable[_Result]:
         """Call the function for each part."""
         ...
-
-
-def is_session(engine: Any) -> bool:
-    """Whether an object is a session of Spark."""
-    return hasattr(engine, "createDataFrame")

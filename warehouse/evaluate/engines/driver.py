@@ -10,10 +10,11 @@ from typing import Any
 
 import duckdb
 
+from warehouse import extending
 from warehouse.errors import UsageError, WarehouseError, check_at_least, nearest
 from warehouse.evaluate import engine as evaluate
 from warehouse.evaluate import scoring
-from warehouse.evaluate.engines import Engine, is_session, queries, run_tables, runs, tasks
+from warehouse.evaluate.engines import Engine, queries, runs, tasks
 from warehouse.evaluate.files import Counts, ScoredRun, check_answered, make_pending
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.notation import Metric
@@ -21,7 +22,7 @@ from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store.database import RESULT
 
-NAMES = ("local", "spark")
+LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,14 @@ class Collected:
 
 def check(engine: object) -> None:
     """Refuse what is no engine."""
+    known = _modules()
     if isinstance(engine, str):
-        if engine not in NAMES:
+        names = (LOCAL, *known)
+        if engine not in names:
             raise UsageError(
-                f"unknown engine {engine!r}{nearest(engine, NAMES)} (known: {', '.join(NAMES)})"
+                f"unknown engine {engine!r}{nearest(engine, names)} (known: {', '.join(names)})"
             )
-    elif not (hasattr(engine, "map") or is_session(engine)):
+    elif not (hasattr(engine, "map") or any(one.takes(engine) for one in known.values())):
         raise UsageError(
             f"engine: {type(engine).__name__} is none: give 'spark', a session of Spark, or an object "
             "with map(function, parts)"
@@ -62,18 +65,31 @@ def num_buckets(metrics: Collection[Metric], by: str, buckets: int | None) -> in
 
 @contextmanager
 def opened(engine: Any, master: str | None = None) -> Iterator[Engine]:
-    """Open an engine by its name, or wrap a session of Spark, for the block."""
+    """Open an engine by its name, or wrap an object that an extension takes, for the block."""
+    known = _modules()
     if isinstance(engine, str):
-        from warehouse.evaluate.engines import spark
-
-        with spark.connected(master) as found:
+        with known[engine].connected(master) as found:
             yield found
-    elif is_session(engine):
-        from warehouse.evaluate.engines import spark
-
-        yield spark.Spark(engine)
     else:
-        yield engine
+        wraps = (one.wrapped(engine) for one in known.values() if one.takes(engine))
+        yield next(wraps, engine)
+
+
+def _modules() -> dict[str, Any]:
+    """Return the modules of the engines that extensions give, by the names of the engines."""
+    found: dict[str, Any] = {}
+    for one in extending.found():
+        for name, module in one.extension.engines.items():
+            load = partial(extending.loaded, module)
+            for engine in extending.attempt(one.name, f"engine {name}", load):
+                found[name] = engine
+    return found
+
+
+def table_of(run: object, by: str) -> Any:
+    """Return the table of runs, which an engine reads by itself, that is given as the run, or None."""
+    readers = (one.table_of for one in _modules().values() if hasattr(one, "table_of"))
+    return next((table for read in readers if (table := read(run, by)) is not None), None)
 
 
 def score(
@@ -121,13 +137,11 @@ def _by_query(
 
 
 def score_table(
-    con: duckdb.DuckDBPyConnection, engine: Any, work: tasks.Work, table: run_tables.RunTable
+    con: duckdb.DuckDBPyConnection, engine: Any, work: tasks.Work, table: Any
 ) -> Collected:
-    """Score the runs of a table, as `score` does."""
+    """Score the runs of a table that was read, as `score` does."""
     names = table.names
-    replies = engine.by_table(
-        table.frame, partial(run_tables.score, work, table.source, names), work.num_buckets
-    )
+    replies = engine.by_table(table.frame, table.scorer(work), work.num_buckets)
     notes: list[tasks.Note] = [(n, name, table.staged(name)) for n, name in enumerate(names)]
     return _whole(con, work, names, [tasks.Reply(notes=notes), *replies])
 

@@ -69,7 +69,7 @@ class Matrix(FileFormat):
             raise InputError(f"{source.source}: 1 problem", problems=[(1, told)])
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
-            con, source, "ingest/matrix_lines", kind=kind, labels=labels, header=int(first is not None),
+            con, source, "imports/matrix_lines", kind=kind, labels=labels, header=int(first is not None),
             num_rows=size[0], num_columns=size[1],
         )  # fmt: skip
         ((queries,),) = con.execute("select count(distinct query_id) from staged").fetchall()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,6 +54,10 @@ class RunTable:
         """The names of the runs."""
         return tuple(self.rows)
 
+    def scorer(self, work: Work) -> Callable[[int, pa.Table], Reply]:
+        """Return what scores a bucket of the rows."""
+        return partial(score, work, self.source, self.names)
+
     def staged(self, name: str) -> Staged:
         """Return what was read of a run."""
         source, rows = f"{self.source}: {name}", self.rows[name]
@@ -80,7 +85,18 @@ def is_table(source: object) -> bool:
     )
 
 
-def table_of(run: object, by: str) -> object | None:
+@dataclass(frozen=True)
+class Table:
+    """A table of several runs as it was given: a frame, or the path of a folder."""
+
+    given: Any
+
+    def read(self, engine: Any, work: Work) -> RunTable:
+        """Open the table in a session of Spark; count the rows of its runs."""
+        return read(engine, self.given, work)
+
+
+def table_of(run: object, by: str) -> Table | None:
     """Return the table that is given as the run or as the only one of a list, if there is one."""
     given = run if isinstance(run, list | tuple) else [run]
     tables = [one for one in given if is_table(one)]
@@ -92,7 +108,7 @@ def table_of(run: object, by: str) -> object | None:
         raise UsageError(
             f"{_name(tables[0])}: a table of runs is divided by query: add {option('by', 'query')}"
         )
-    return tables[0]
+    return Table(tables[0])
 
 
 def check(plan: Plan, has_position: bool) -> None:

@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 from warehouse.config.installation import adding
 from warehouse.errors import EngineError, UsageError, first_line
 from warehouse.evaluate.engines.queries import Bucket
+from warehouse.extensions.spark.run_tables import table_of
+
+__all__ = ["Spark", "connected", "table_of", "takes", "wrapped"]
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
@@ -124,6 +127,16 @@ class Spark:
             found = frame.toArrow()
         rows = zip(found.column("place").to_pylist(), found.column("reply"), strict=True)
         return [pickle.loads(reply.as_py()) for _, reply in sorted(rows, key=lambda row: row[0])]
+
+
+def takes(engine: object) -> bool:
+    """Whether an object is a session of Spark."""
+    return hasattr(engine, "createDataFrame")
+
+
+def wrapped(session: Any) -> Spark:
+    """Return the engine over a session of Spark."""
+    return Spark(session)
 
 
 @contextmanager
