@@ -96,8 +96,8 @@ create temp macro depth_of_multiple(num_rel, multiple) as
 create temp macro nonrel_above(rank, rel_so_far) as
     rank - rel_so_far;
 
--- The share of the pairs of a relevant and another document, of those seen, that are in the right order; without a pair,
--- what the rule `empty` says.
+-- The share of the pairs of a relevant and another document, of those seen, that are in the right order; without a
+-- pair, what the rule `empty` says.
 create temp macro roc_area(empty, num_rel, found, num_seen, wrong_pairs) as
     case
         when found * (num_seen - found) > 0
