@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -35,11 +36,20 @@ def call(*command: object, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the wheel of this checkout."""
+    """Return the wheel of this checkout, made of what the Dockerfile copies into its image."""
     folder = tmp_path_factory.mktemp("wheel")
+    lines = (CHECKOUT / "docs/examples/Dockerfile").read_text(encoding="utf-8").splitlines()
+    for line in lines[: lines.index("")]:
+        if line.startswith("COPY "):
+            *names, target = line.split()[1:]
+            for name in names:
+                to = folder / "source" / (target if target != "./" else name)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                copy = shutil.copytree if (CHECKOUT / name).is_dir() else shutil.copy
+                copy(CHECKOUT / name, to)
     call(
         *[sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"],
-        *["--wheel-dir", folder, CHECKOUT],
+        *["--wheel-dir", folder, folder / "source"],
         cwd=folder,
     )
     (found,) = folder.glob("*.whl")

@@ -229,8 +229,9 @@ def close() -> None:
 
 def leave() -> None:
     """End with the process: remove files on disk, but leave freeing memory to the system."""
-    if _spilling.cache_info().currsize and any(_spilling(os.getpid()).path.iterdir()):
-        close()
+    with suppress(FileNotFoundError):  # what cleans temporary folders may have been here
+        if _spilling.cache_info().currsize and any(_spilling(os.getpid()).path.iterdir()):
+            close()
 
 
 def check_place(path: Path) -> None:
