@@ -80,7 +80,7 @@ def test_the_workflows() -> None:
                 assert re.fullmatch(r"[\w-]+/[\w-]+@[\w./]+", step.get("uses", "a/b@c"))
                 assert "${{" not in step.get("run", "")
                 found += commands(step.get("run", ""))
-    assert [words[0] for words in found] == ["--version", "demo", "leaderboard"]
+    assert [words[0] for words in found] == ["--version", "demo", "leaderboard", "demo", "verify"]
     for words in found:
         check(words)
     # only the job that publishes may ask for an identity, and it runs nothing of ours

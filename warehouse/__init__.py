@@ -13,18 +13,30 @@ from typing import TYPE_CHECKING, Any
 from warehouse.config.settings import VERSION
 
 if TYPE_CHECKING:
+    from warehouse.errors import WarehouseError
+    from warehouse.evaluate.scoring import Scores
     from warehouse.ingest.logged_run import log_run
     from warehouse.metrics.python_metrics import metric
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
 
 __version__ = VERSION
-__all__ = ["Result", "Warehouse", "__version__", "log_run", "metric"]
+__all__ = [
+    "Result",
+    "Scores",
+    "Warehouse",
+    "WarehouseError",
+    "__version__",
+    "log_run",
+    "metric",
+]
 
 # Imported on demand, so that the command line's help does not wait for DuckDB.
 _MODULES = {
     "Result": "warehouse.report.result",
+    "Scores": "warehouse.evaluate.scoring",
     "Warehouse": "warehouse.warehouse",
+    "WarehouseError": "warehouse.errors",
     "log_run": "warehouse.ingest.logged_run",
     "metric": "warehouse.metrics.python_metrics",
 }
