@@ -77,14 +77,14 @@ def test_a_package_adds_metrics_names_formats_and_commands(
     score = "score qrels.txt mine.playlist best_song BestSong@2 Skipped -f csv"
     found = program.calls(
         score, "ingest qrels qrels.txt -d d", "ingest run mine.playlist", "evaluate -m BestSong@2",
-        "songs", "extensions -f csv", "--help", cwd=tmp_path,
+        "songs", "extensions -f csv", "help all", cwd=tmp_path,
     )  # fmt: skip
     assert [(line, one) for line, one in found.items() if one.code] == []
     # x is not judged; a, with grade 2, is at rank 2
     assert found[score].out.splitlines()[1:] == ["BestSong@1,0.0", "BestSong@2,2.0", "Skipped,1.0"]
     assert found["songs"].out == "1\n"
     assert "music,music 1.0,metrics BestSong; " in found["extensions -f csv"].out
-    assert "songs" in found["--help"].out
+    assert "songs" in found["help all"].out
     assert "left out" not in "".join(one.err for one in found.values())
 
 

@@ -386,5 +386,7 @@ def test_a_lake_takes_no_judges(wh: Warehouse) -> None:
     with wh.file.read() as con:
         for sql, number in (("qrels", 1), ("evaluation", len(RUNS)), ("score", len(RUNS))):
             table = "score" if sql == "score" else None
-            rows = con.execute(render(f"lake/{sql}", known=None, table=table)).fetchall()
+            rows = con.execute(
+                render(f"lake/{sql}", known=None, table=table, who="ann", at="2026-01-01")
+            ).fetchall()
             assert len(rows) == number, sql
