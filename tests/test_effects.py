@@ -44,7 +44,7 @@ NOT_TRIED = {
 NOT_READING = {
     "attributes", "check", "collection", "config", "curves", "datasets", "deciles",
     "demo", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates", "ingest", "init",
-    "judges", "metrics", "protocols", "publish", "qrels", "query", "report",
+    "metrics", "protocols", "publish", "qrels", "query", "report",
     "reproduce", "reusability", "schema", "score", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",
 }  # fmt: skip

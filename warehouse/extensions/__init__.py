@@ -24,6 +24,15 @@ EXTENSIONS = {
         logs=["warehouse.extensions.imports.benchmark_logs"],
         commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
     ),
+    "judges": Extension(
+        summary="Judgments of named judges: agreement, other boards, corrected boards, qrels of them.",
+        api=API,
+        sql=_FOLDER / "judges" / "sql",
+        commands={
+            "judges": "warehouse.extensions.judges.commands.judges",
+            "ingest judgments": "warehouse.extensions.judges.commands.judgments",
+        },
+    ),
     "lake": Extension(
         summary="A lake of Delta tables, into which a team pushes values.",
         api=API,
