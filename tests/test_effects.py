@@ -45,7 +45,7 @@ NOT_READING = {
     "attributes", "check", "collection", "config", "curves", "datasets", "deciles",
     "demo", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates", "ingest", "init",
     "metrics", "protocols", "publish", "qrels", "query", "report",
-    "reproduce", "reusability", "schema", "score", "shell", "slices", "sql", "sync",
+    "reusability", "schema", "score", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",
 }  # fmt: skip
 # Options that say the default: all pairs are compared if no base is named.

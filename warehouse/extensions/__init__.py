@@ -47,6 +47,12 @@ EXTENSIONS = {
         api=API,
     ),
     "ranx": Extension(summary="The interface of ranx, for programs that use it.", api=API),
+    "reproduction": Extension(
+        summary="How well runs reproduce others, as repro_eval measures it.",
+        api=API,
+        sql=_FOLDER / "reproduction" / "sql",
+        commands={"reproduce": "warehouse.extensions.reproduction.commands.reproduce"},
+    ),
     "server": Extension(
         summary="The pages live, as a read-only server.",
         api=API,
