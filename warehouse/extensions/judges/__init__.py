@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metrics
-from warehouse.report.result import Result
-from warehouse.store import database
-from warehouse.warehouse import Names, Warehouse
-
 if TYPE_CHECKING:
     from warehouse.analyze import run_choice
     from warehouse.extensions.judges.comparisons import Found
     from warehouse.ingest import Loaded
+    from warehouse.metrics.notation import Metrics
+    from warehouse.report.result import Result
+    from warehouse.warehouse import Names, Warehouse
+
+# The functions import what they need: the command line's help does not wait for DuckDB.
+_DEFAULT = "default"
 
 
 def ingest_judgments(
@@ -51,6 +51,7 @@ def ingest_judgments(
     their versions too. Other judgments of the same judge need `replace`.
 
     >>> import tempfile
+    >>> from warehouse import Warehouse
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
     >>> rows = [("ann", "q", "a", 1), ("ann", "q", "b", 0), ("ben", "q", "a", 1)]
     >>> names = ("worker", "query_id", "doc_id", "relevance")
@@ -89,6 +90,7 @@ def combine_judges(
     one; if the dataset has qrels, this needs `replace`.
 
     >>> import tempfile
+    >>> from warehouse import Warehouse
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
     >>> for name, grade in (("ann", 2), ("ben", 2), ("gpt", 0)):
     ...     _ = ingest_judgments(wh, "tiny", {"q": {"a": grade}}, judge=name)
@@ -99,6 +101,7 @@ def combine_judges(
     """
     from warehouse.analyze import datasets
     from warehouse.extensions.judges.judgments import combine
+    from warehouse.store import database
 
     with warehouse.file.write() as connection:
         name = datasets.chosen(database.raw(connection), dataset)
@@ -136,6 +139,7 @@ def judges_agree(
     grade, other_grade, judgments`. Judgments below 0 are left out.
 
     >>> import tempfile
+    >>> from warehouse import Warehouse
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
     >>> _ = ingest_judgments(wh, "tiny", {"q": {"a": 1, "b": 1, "c": 0, "d": 0}}, judge="ann")
     >>> _ = ingest_judgments(wh, "tiny", {"q": {"a": 1, "b": 0, "c": 0, "d": 0}}, judge="ben")
@@ -159,7 +163,7 @@ def judges_swap(
     metrics: Metrics = (),
     top: int = 10,
     alpha: float = 0.05,
-    protocol: str = protocols.DEFAULT,
+    protocol: str = _DEFAULT,
     run: Names = (),
     system: Names = (),
     tag: run_choice.Tags = (),
@@ -174,6 +178,7 @@ def judges_swap(
     computed. The metrics must be means over the queries with a better direction.
 
     >>> import tempfile
+    >>> from warehouse import Warehouse
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
     >>> for name, first in (("one", "a"), ("two", "b")):
     ...     _ = wh.ingest_run("tiny", {"q": {first: 2.0, "c": 1.0}}, name=name)
@@ -203,7 +208,7 @@ def judges_correct(
     metrics: Metrics = (),
     alpha: float = 0.05,
     tuned: bool = False,
-    protocol: str = protocols.DEFAULT,
+    protocol: str = _DEFAULT,
     run: Names = (),
     system: Names = (),
     tag: run_choice.Tags = (),
@@ -219,6 +224,7 @@ def judges_correct(
     queries_alone, queries_both`. The interval holds if the queries of `by` are a random choice.
 
     >>> import tempfile
+    >>> from warehouse import Warehouse
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
     >>> _ = wh.ingest_run("tiny", {q: {"a": 1.0} for q in "1234"}, name="one")
     >>> _ = ingest_judgments(wh, "tiny", {q: {"a": 1} for q in "1234"}, judge="gpt", kind="llm")
@@ -240,5 +246,7 @@ def judges_correct(
 
 def _shown(found: Found) -> Result:
     """Return how judges agree or what they do to the board; `confusion` counts by their grades."""
+    from warehouse.report.result import Result
+
     confusion = None if found.confusion is None else Result(found.confusion, found.notes)
     return Result(found.relation, found.notes, tables={"confusion": confusion}, details=found)

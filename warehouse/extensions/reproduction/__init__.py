@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from warehouse.metrics import protocols
-from warehouse.metrics.notation import Metrics
-from warehouse.report.result import Result
-from warehouse.warehouse import Warehouse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warehouse.metrics.notation import Metrics
+    from warehouse.report.result import Result
+    from warehouse.warehouse import Warehouse
+
+# The function imports what it needs: the command line's help does not wait for DuckDB.
+_DEFAULT = "default"
 
 
 def reproduce(
@@ -19,7 +24,7 @@ def reproduce(
     metrics: Metrics = (),
     depth: int = 1000,
     p: float = 0.95,
-    protocol: str = protocols.DEFAULT,
+    protocol: str = _DEFAULT,
 ) -> Result:
     """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
 
@@ -33,6 +38,7 @@ def reproduce(
     Raises UsageError for wrong names and missing values.
 
     >>> import tempfile
+    >>> from warehouse import Warehouse
     >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
     >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}, "r": {"b": 1}})
     >>> best = {"q": {"a": 2.0, "b": 1.0}, "r": {"b": 2.0, "a": 1.0}}
@@ -44,6 +50,7 @@ def reproduce(
     [(1.0, 0.75, 0.0)]
     """
     from warehouse.extensions.reproduction import measures
+    from warehouse.report.result import Result
 
     with warehouse.file.read() as con:
         found = measures.reproduce(
