@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from extended import extension
 
 from warehouse.analyze import gate_results
 from warehouse.analyze.regressions import Gate, Limits
@@ -41,8 +42,14 @@ STRIDE = 16
 def everything(wh: Warehouse) -> None:
     """Fill every table: with two rows, if it can, so that a change can also be of one among others."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0, "u": 2}, "q2": {"d": 1}})
-    wh.ingest_judgments(
-        "tiny", {"q1": {"a": 1, "b": 2}}, judge="gpt", kind="llm", model="gpt-4o", prompt="umbrela"
+    extension("judges").ingest_judgments(
+        wh,
+        "tiny",
+        {"q1": {"a": 1, "b": 2}},
+        judge="gpt",
+        kind="llm",
+        model="gpt-4o",
+        prompt="umbrela",
     )
     sides = wh.path.with_name("sides.prefs")
     sides.write_text("q g s a 1\nq g s b 0\n")

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import typer
 from clusters import needs_spark
+from extended import FOLDER, extension
 from lakes import needs_lake
 from projects import Answer, invoked, words_of
 from refusals import tells
@@ -221,8 +222,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.ingest_qrels("judged", first)
     wh.ingest_run("judged", folder / "runs" / "bm25.run.gz")
     wh.ingest_run("judged", folder / "runs" / "tasb.run.gz")
-    wh.ingest_judgments("judged", {**first, "87452": {"7067032": 2}}, judge="gpt-4o", kind="llm")
-    wh.ingest_judgments("judged", first, judge="ann")
+    if (FOLDER / "judges").is_dir():
+        both = {**first, "87452": {"7067032": 2}}
+        extension("judges").ingest_judgments(wh, "judged", both, judge="gpt-4o", kind="llm")
+        extension("judges").ingest_judgments(wh, "judged", first, judge="ann")
     return folder
 
 

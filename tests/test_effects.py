@@ -44,8 +44,8 @@ NOT_TRIED = {
 NOT_READING = {
     "attributes", "check", "collection", "config", "curves", "datasets", "deciles",
     "demo", "edit", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates",
-    "ingest", "init", "judges", "list", "metrics", "protocols", "publish", "qrels", "query", "report",
-    "reproduce", "reusability", "schema", "score", "shell", "slices", "sql", "sync",
+    "ingest", "init", "list", "metrics", "protocols", "publish", "qrels", "query", "report",
+    "reusability", "schema", "score", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",
 }  # fmt: skip
 # Options that say the default: all pairs are compared if no base is named.

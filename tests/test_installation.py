@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from extended import needs
 
 from warehouse.config import installation
 from warehouse.warehouse import Warehouse
@@ -47,6 +48,7 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 from warehouse import errors
+from warehouse.extensions.reproduction import reproduce
 from warehouse.warehouse import Warehouse
 
 wh = Warehouse(sys.argv[1])
@@ -57,8 +59,9 @@ for test in ("t", "sign", "randomisation", "tukey"):
             assert row.low < row.difference < row.high and 0 <= row.p <= 1, row
 assert wh.leaderboard("dl19", metrics="nDCG@10", ci=True, ties=True).columns[1] == "group"
 assert not wh.check("dl19", "nDCG@10", run="bm25", against="tasb", alpha=0.05).is_good
+repeated = reproduce(wh, "dl19", "tasb", "bm25", metrics="nDCG@10")
+assert [row.p < 0.05 for row in repeated] == [True]
 assert wh.side_by_side("dl19", "bm25", "tasb", "nDCG@10", queries=1)
-assert [row.p < 0.05 for row in wh.reproduce("dl19", "tasb", "bm25", metrics="nDCG@10")] == [True]
 for runs, words in ((("bm25", "tasb"), "needs SciPy: "), (("bm25", "tas"), "tasb")):
     try:
         wh.compare("dl19", runs, "AP(rel=2)", test="wilcoxon")
@@ -69,6 +72,7 @@ for runs, words in ((("bm25", "tasb"), "needs SciPy: "), (("bm25", "tas"), "tasb
 """
 
 
+@needs("reproduction")
 @pytest.mark.slow
 def test_all_but_wilcoxon_works_without_scipy(demo: Warehouse) -> None:
     done = subprocess.run(

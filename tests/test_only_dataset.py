@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from extended import needs
 from projects import QRELS, command
 
 from warehouse.errors import UsageError
@@ -18,7 +19,6 @@ COMMANDS = [
     "history -m nDCG@10",
     "show bm25",
     "holes bm25 --top 2",
-    "reproduce bm25 tasb -m nDCG@10",
     "explain bm25 nDCG@10 47923",
     "curve ROC -r bm25",
     "compare bm25 tasb -m nDCG@10",
@@ -28,6 +28,7 @@ COMMANDS = [
     "deciles show",
     "slices part",
     "fuse bm25 tasb --name both",
+    pytest.param("reproduce bm25 tasb -m nDCG@10", marks=needs("reproduction")),
 ]
 
 

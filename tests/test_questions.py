@@ -16,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from extended import extension
 
 from warehouse.analyze import view_examples
 from warehouse.warehouse import Warehouse
@@ -183,7 +184,7 @@ def test_the_examples_of_the_views_answer(
         wh.ingest_citations("dl19", rows, name="bm25")
     if shown == "judge_judgments":
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_judges.duckdb"))
-        wh.ingest_judgments("dl19", {"19335": {"8412681": 1}}, judge="ann")
+        extension("judges").ingest_judgments(wh, "dl19", {"19335": {"8412681": 1}}, judge="ann")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 

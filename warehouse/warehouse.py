@@ -173,7 +173,7 @@ class Warehouse:
         """
         from warehouse.ingest import stage_qrels
 
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, name: stage_qrels(
                 con, source, name,
@@ -182,90 +182,6 @@ class Warehouse:
                 queries=queries, iterations=iterations, replace=replace,
             ),
         )  # fmt: skip
-
-    def ingest_judgments(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        judge: str | None = None,
-        by: str | None = None,
-        kind: str | None = None,
-        model: str | None = None,
-        prompt: str | None = None,
-        label: str | None = None,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        relevance: str | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
-    ) -> list[Loaded]:
-        """Load judgments of a named judge, or of several, and return what was loaded for each.
-
-        Sources, errors and the other arguments are those of `ingest_qrels`. `judge` names who judged;
-        or `by` is the column that names the judge of each row, and a document may have a judgment of
-        each. `kind` is "human", "llm" (the default if `model` or `prompt` are given) or "crowd".
-
-        The judgments of a judge are a version of the qrels that is never current, so that they change
-        no board: `judges_agree`, `judges_swap` and `judges_correct` read the newest of each judge,
-        and `combine_judges` makes qrels of them. `leaderboard(qrels=…)` and `evaluate(qrels=…)` take
-        their versions too. Other judgments of the same judge need `replace`.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> rows = [("ann", "q", "a", 1), ("ann", "q", "b", 0), ("ben", "q", "a", 1)]
-        >>> names = ("worker", "query_id", "doc_id", "relevance")
-        >>> table = [dict(zip(names, row)) for row in rows]
-        >>> loaded = wh.ingest_judgments("tiny", table, by="worker", kind="crowd")
-        >>> [(one.name, one.num_rows) for one in loaded]
-        [('ann', 2), ('ben', 1)]
-        """
-        from warehouse.ingest.judges import stage_judgments
-
-        return self._load(
-            dataset, source,
-            lambda con, name: stage_judgments(
-                con, source, name,
-                judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
-                format=format, columns=columns, relevance=relevance, normalise=normalise,
-                where=where, repeated=repeated, replace=replace,
-            ),
-        )  # fmt: skip
-
-    def combine_judges(
-        self,
-        dataset: str | None = None,
-        judges: Names = (),
-        *,
-        rule: str = "majority",
-        label: str | None = None,
-        replace: bool = False,
-    ) -> Loaded:
-        """Make qrels of the newest judgments of some `judges` (default: all), and store them.
-
-        Of several judgments of a document, the `rule` makes one: "majority" (of grades that equally
-        many judges gave, the lowest), "mean", "median", "max" or "min". The name "qrels" stands for
-        the current qrels. The result is a version of the qrels like any other and becomes the current
-        one; if the dataset has qrels, this needs `replace`.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> for name, grade in (("ann", 2), ("ben", 2), ("gpt", 0)):
-        ...     _ = wh.ingest_judgments("tiny", {"q": {"a": grade}}, judge=name)
-        >>> wh.combine_judges("tiny").version
-        4
-        >>> wh.query("select relevance from qrels").fetchall()
-        [(2.0,)]
-        """
-        from warehouse.analyze import datasets
-        from warehouse.ingest.judges import combine
-        from warehouse.store import database
-
-        with self.file.write() as connection:
-            name = datasets.chosen(database.raw(connection), dataset)
-            return combine(connection, name, judges, rule=rule, label=label, replace=replace)
 
     def ingest_training(
         self,
@@ -294,7 +210,7 @@ class Warehouse:
         """
         from warehouse.ingest import stage_training
 
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, name: stage_training(
                 con, source, name,
@@ -345,7 +261,7 @@ class Warehouse:
 
         options = given(name, name_from, system, tags, run_at, lower_is_better, where_it_lies)
         check_options(options)
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, chosen: stage_run(
                 con, source, chosen, options,
@@ -478,7 +394,7 @@ class Warehouse:
         """
         from warehouse.ingest import stage_table
 
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, chosen: stage_table(
                 con, source, chosen, of, name=name, id=id, split=split,
@@ -518,7 +434,7 @@ class Warehouse:
         """
         from warehouse.ingest import texts
 
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, chosen: texts.stage(
                 con, source, chosen, of, name=name, id=id, title=title, text=text,
@@ -594,7 +510,7 @@ class Warehouse:
         """
         from warehouse.ingest import answers
 
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, chosen: answers.stage_nuggets(con, source, chosen, replace=replace),
         )  # fmt: skip
@@ -667,7 +583,7 @@ class Warehouse:
     ) -> LoadedAssessments:  # fmt: skip
         from warehouse.ingest import answers
 
-        return self._load(
+        return self.load(
             dataset, source,
             lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
         )  # fmt: skip
@@ -939,7 +855,7 @@ class Warehouse:
             on_event=on_event, on_file=on_file,
         )  # fmt: skip
 
-    def _load(
+    def load(
         self,
         dataset: str | None,
         source: object,
@@ -1065,7 +981,7 @@ class Warehouse:
             datasets.check(con, dataset)
         is_path = isinstance(exclude, str | os.PathLike)
         name = default_name(str(exclude)) if is_path else "excluded"
-        self._load(dataset, exclude, lambda con, chosen: stage_list(con, exclude, chosen, name))
+        self.load(dataset, exclude, lambda con, chosen: stage_list(con, exclude, chosen, name))
         return name
 
     def status(self, dataset: str | None = None) -> Result:
@@ -1909,52 +1825,6 @@ class Warehouse:
             )  # fmt: skip
             return presentation.agreement(found)
 
-    def reproduce(
-        self,
-        dataset: str | None = None,
-        original: str | None = None,
-        reproduced: str | None = None,
-        *,
-        base: tuple[str, str] | None = None,
-        replicated_in: str | None = None,
-        metrics: Metrics = (),
-        depth: int = 1000,
-        p: float = 0.95,
-        protocol: str = protocols.DEFAULT,
-    ) -> Result:
-        """Measure how well a run reproduces another, as repro_eval does (Breuer and others, SIGIR 2020).
-
-        For each of the `metrics` (default: all that have values): the means over the queries, the
-        root mean square error, and p of a paired t-test. ktu and rbo compare the
-        lists, down to `depth`; the table `queries` has them for each query. `base` names the base
-        runs of both sides, for er (effect ratio) and dri (delta relative improvement).
-        `replicated_in` is the dataset of the reproduced runs, if it is another one; p is then from
-        an unpaired test. Columns: `metric, pair, original, reproduced, original_arp,
-        reproduced_arp, difference, rmse, nrmse, p, er, dri, ktu, rbo, queries, reproduced_queries`.
-        Raises UsageError for wrong names and missing values.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1}, "r": {"b": 1}})
-        >>> best = {"q": {"a": 2.0, "b": 1.0}, "r": {"b": 2.0, "a": 1.0}}
-        >>> _ = wh.ingest_run("tiny", best, name="theirs")
-        >>> _ = wh.ingest_run("tiny", {"q": best["q"], "r": best["q"]}, name="ours")
-        >>> _ = wh.evaluate(metrics="RR")
-        >>> found = wh.reproduce("tiny", "theirs", "ours")
-        >>> [(row.original_arp, row.reproduced_arp, row.ktu) for row in found]
-        [(1.0, 0.75, 0.0)]
-        """
-        from warehouse.analyze import reproduction
-        from warehouse.report import presentation
-
-        with self.file.read() as con:
-            found = reproduction.reproduce(
-                con, dataset, _given("original", original), _given("reproduced", reproduced),
-                base=base, replicated_in=replicated_in, metrics=metrics, depth=depth, p=p,
-                protocol=protocol,
-            )  # fmt: skip
-            return presentation.reproduction(found)
-
     # -------------------------------------------------------------------------------- History
 
     def history(
@@ -2027,138 +1897,6 @@ class Warehouse:
                 "no qrels yet: warehouse ingest qrels FILE -d DATASET",
                 {"is_current": "current", "ingested_at": "loaded"},
             )
-
-    def judges(self, dataset: str | None = None, *, level: float = 1) -> Result:
-        """Return the judges of one dataset or of all, with their newest judgments.
-
-        Columns: `dataset, judge, kind, model, prompt, version, queries, judgments, relevant,
-        ingested_at, source`. A judgment is `relevant` from `level` on.
-        """
-        from warehouse.analyze import judges
-        from warehouse.report import presentation
-
-        with self.file.read() as con:
-            return presentation.listed(
-                judges.listed(con, dataset, level),
-                "no judges yet: warehouse ingest judgments FILE --judge NAME -d DATASET",
-                {"ingested_at": "loaded"},
-            )
-
-    def judges_agree(
-        self, dataset: str | None = None, judges: Names = (), *, level: float = 1
-    ) -> Result:
-        """Measure how far judges agree on the documents that both of them judged.
-
-        Columns, for every two `judges` (default: all; "qrels" is the current qrels): `judge, other,
-        common` (judgments), `queries, agreement` (the share with the same grade), `kappa,
-        kappa_linear, kappa_quadratic` (Cohen's, plain and weighted by the difference of the grades or
-        its square), `alpha_nominal, alpha_ordinal, alpha_interval` (Krippendorff's), `jaccard` (of
-        the documents with a grade of at least `level`), `adjusted_rand`. With more than two judges, a
-        last row has the alphas of all. Undefined is None. The table `confusion` has `judge, other,
-        grade, other_grade, judgments`. Judgments below 0 are left out.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 1, "c": 0, "d": 0}}, judge="ann")
-        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 0, "c": 0, "d": 0}}, judge="ben")
-        >>> found = wh.judges_agree("tiny")
-        >>> [(row.agreement, row.kappa, row.jaccard) for row in found]
-        [(0.75, 0.5, 0.5)]
-        >>> len(found.confusion)
-        3
-        """
-        from warehouse.analyze import judges as found_judges
-        from warehouse.report import presentation
-
-        with self.file.read() as con:
-            return presentation.judges(found_judges.agreement(con, dataset, judges, level=level))
-
-    def judges_swap(
-        self,
-        dataset: str | None = None,
-        judges: Names = (),
-        *,
-        metrics: Metrics = (),
-        top: int = 10,
-        alpha: float = 0.05,
-        protocol: str = protocols.DEFAULT,
-        run: Names = (),
-        system: Names = (),
-        tag: run_choice.Tags = (),
-    ) -> Result:
-        """Measure what another judge does to the board, over the queries that both judged.
-
-        The first of two `judges` (default: every two; "qrels" is the current qrels) counts as the
-        truth. Columns: `judge, other, metric, runs, queries, tau_b, tau_b_top` (of the first judge's
-        best `top` runs), `tau_ap, tau_gap, spearman, pearson, swapped_pairs`, and of the paired
-        t-tests between two runs at `alpha`, each by itself: `same_decisions` (a share),
-        `significant, significant_other, opposite` (numbers of pairs). Values that are not stored are
-        computed. The metrics must be means over the queries with a better direction.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> for name, first in (("one", "a"), ("two", "b")):
-        ...     _ = wh.ingest_run("tiny", {"q": {first: 2.0, "c": 1.0}}, name=name)
-        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 1, "b": 0}}, judge="ann")
-        >>> _ = wh.ingest_judgments("tiny", {"q": {"a": 0, "b": 1}}, judge="ben")
-        >>> [(row.tau_b, row.swapped_pairs) for row in wh.judges_swap("tiny", metrics="RR")]
-        [(-1.0, 1)]
-        """
-        from warehouse.analyze import judges as found_judges
-        from warehouse.analyze import run_choice
-        from warehouse.report import presentation
-
-        with self.file.read() as con:
-            return presentation.judges(
-                found_judges.swap(
-                    con, dataset, judges, metrics=metrics, top=top, alpha=alpha,
-                    protocol=protocol, choice=run_choice.choice(run, system, tag),
-                )
-            )  # fmt: skip
-
-    def judges_correct(
-        self,
-        dataset: str | None = None,
-        judge: str = "",
-        by: str = "qrels",
-        *,
-        metrics: Metrics = (),
-        alpha: float = 0.05,
-        tuned: bool = False,
-        protocol: str = protocols.DEFAULT,
-        run: Names = (),
-        system: Names = (),
-        tag: run_choice.Tags = (),
-    ) -> Result:
-        """Return the board of a judge, such as a model, corrected by another who judged few queries.
-
-        This is prediction-powered inference (Angelopoulos and others 2023): the mean over the queries
-        that `judge` alone judged, plus the mean difference between `by` and `judge` over those that
-        both judged; the variances are added, and the interval, at 1 - `alpha`, is a normal one. With
-        `tuned`, the judge's values have the weight between 0 and 1 that makes the variance least
-        (PPI++). Columns: `metric, place, run, value, low, high, judge_mean` (over all queries of the
-        judge), `correcting_mean, correcting_low, correcting_high` (of `by` alone), `weight,
-        queries_alone, queries_both`. The interval holds if the queries of `by` are a random choice.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_run("tiny", {q: {"a": 1.0} for q in "1234"}, name="one")
-        >>> _ = wh.ingest_judgments("tiny", {q: {"a": 1} for q in "1234"}, judge="gpt", kind="llm")
-        >>> _ = wh.ingest_judgments("tiny", {"1": {"a": 1}, "2": {"a": 0}}, judge="ann")
-        >>> [row.value for row in wh.judges_correct("tiny", "gpt", "ann", metrics="RR")]
-        [0.5]
-        """
-        from warehouse.analyze import judges as found_judges
-        from warehouse.analyze import run_choice
-        from warehouse.report import presentation
-
-        with self.file.read() as con:
-            return presentation.judges(
-                found_judges.corrected(
-                    con, dataset, judge, by, metrics=metrics, alpha=alpha, tuned=tuned,
-                    protocol=protocol, choice=run_choice.choice(run, system, tag),
-                )
-            )  # fmt: skip
 
     def qrels_diff(
         self,

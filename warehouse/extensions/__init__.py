@@ -24,6 +24,15 @@ EXTENSIONS = {
         logs=["warehouse.extensions.imports.benchmark_logs"],
         commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
     ),
+    "judges": Extension(
+        summary="Judgments of named judges: agreement, other boards, corrected boards, qrels of them.",
+        api=API,
+        sql=_FOLDER / "judges" / "sql",
+        commands={
+            "judges": "warehouse.extensions.judges.commands.judges",
+            "ingest judgments": "warehouse.extensions.judges.commands.judgments",
+        },
+    ),
     "lake": Extension(
         summary="A lake of Delta tables, into which a team pushes values.",
         api=API,
@@ -38,6 +47,12 @@ EXTENSIONS = {
         api=API,
     ),
     "ranx": Extension(summary="The interface of ranx, for programs that use it.", api=API),
+    "reproduction": Extension(
+        summary="How well runs reproduce others, as repro_eval measures it.",
+        api=API,
+        sql=_FOLDER / "reproduction" / "sql",
+        commands={"reproduce": "warehouse.extensions.reproduction.commands.reproduce"},
+    ),
     "server": Extension(
         summary="The pages live, as a read-only server.",
         api=API,

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from warehouse.analyze.explain import Explanation
     from warehouse.analyze.history import QrelsDiff, Timeline
     from warehouse.analyze.holes import Holes
-    from warehouse.analyze.judges import Found as Judges
     from warehouse.analyze.regressions import Check
-    from warehouse.analyze.reproduction import Reproduction
     from warehouse.analyze.reusability import Reusability
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
@@ -486,23 +484,8 @@ _GATES = {
 
 def agreement(found: Agreement) -> Result:
     """Return how much rankings agree; for documents, `queries` has the values of each query."""
-    return _by_query(found)
-
-
-def reproduction(found: Reproduction) -> Result:
-    """Return how well runs reproduce others; `queries` has the values of each query."""
-    return _by_query(found)
-
-
-def _by_query(found: Agreement | Reproduction) -> Result:
     queries = None if found.queries is None else Result(found.queries, found.notes)
     return Result(found.relation, found.notes, tables={"queries": queries}, details=found)
-
-
-def judges(found: Judges) -> Result:
-    """Return how judges agree or what they do to the board; `confusion` counts by their grades."""
-    confusion = None if found.confusion is None else Result(found.confusion, found.notes)
-    return Result(found.relation, found.notes, tables={"confusion": confusion}, details=found)
 
 
 def holes(found: Holes) -> Result:

@@ -16,13 +16,14 @@ from projects import command
 from refusals import expect_refusal
 from shared_cases import case, needs_cases
 
-from warehouse.analyze.reproduction import Reproduction
 from warehouse.errors import UsageError
+from warehouse.extensions.reproduction import reproduce
+from warehouse.extensions.reproduction.measures import Reproduction
 from warehouse.warehouse import Warehouse
 
 pytest.importorskip("scipy")
 
-GOLDEN = json.loads((Path(__file__).parent / "golden_peers" / "repro_eval.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden_peers" / "repro_eval.json").read_text())
 CLOSE = {"rel": 1e-9, "abs": 1e-12}
 # of these each half of the topics is a dataset
 REPLICATED = ("dl19_passage",)
@@ -66,7 +67,7 @@ def test_a_reproduction_by_hand(wh: Warehouse) -> None:
         theirs=ranks(q1=1, q2=2, q3=2, q4=4), ours=ranks(q1=2, q2=2, q3=1, q4=4),
         their_base=ranks(q1=2, q2=2, q3=4, q4=4), our_base=ranks(q1=4, q2=4, q3=4, q4=4),
     )  # fmt: skip
-    found = rows(wh.reproduce("tiny", "theirs", "ours", base=("their_base", "our_base")))
+    found = rows(reproduce(wh, "tiny", "theirs", "ours", base=("their_base", "our_base")))
     row = found["RR", "advanced"]
     assert (row["original_arp"], row["reproduced_arp"], row["difference"]) == (9 / 16, 9 / 16, 0.0)
     assert row["rmse"] == pytest.approx(math.sqrt(1 / 8))
@@ -91,7 +92,7 @@ def test_a_replication_by_hand(wh: Warehouse) -> None:
     """
     load(wh, theirs=ranks(q1=1, q2=2))
     load(wh, "other", ours=ranks(r1=2, r2=4, r3=4))
-    found = wh.reproduce("tiny", "theirs", "ours", replicated_in="other")
+    found = reproduce(wh, "tiny", "theirs", "ours", replicated_in="other")
     assert found.queries is None
     row = rows(found)["RR", "advanced"]
     assert row["difference"] == pytest.approx(-5 / 12)
@@ -106,7 +107,7 @@ def test_a_replication_by_hand(wh: Warehouse) -> None:
 
 def test_a_run_reproduces_itself(demo: Warehouse) -> None:
     found = rows(
-        demo.reproduce("dl19", "tasb", "tasb", base=("bm25", "bm25"), metrics="nDCG@10", depth=100)
+        reproduce(demo, "dl19", "tasb", "tasb", base=("bm25", "bm25"), metrics="nDCG@10", depth=100)
     )
     row = found["nDCG@10", "advanced"]
     assert (row["rmse"], row["nrmse"], row["difference"], row["p"]) == (0.0, 0.0, 0.0, None)
@@ -165,11 +166,11 @@ def test_measures_are_repro_evals(evaluated: Callable[[str], Warehouse], golden:
     wh = evaluated(name)
     a, a_rep, b, b_rep = golden["runs"]
     asked = {"base": (b, b_rep), "protocol": "trec_eval_9"}
-    whole = wh.reproduce(name, a, a_rep, **asked)
+    whole = reproduce(wh, name, a, a_rep, **asked)
     assert whole.notes == () or all("ktu is over the ranks" in note for note in whole.notes)
     found_of = {"reproduction": rows(whole)}
     if name in REPLICATED:
-        halves = wh.reproduce(f"{name}0", a, a_rep, replicated_in=f"{name}1", **asked)
+        halves = reproduce(wh, f"{name}0", a, a_rep, replicated_in=f"{name}1", **asked)
         found_of["replication"] = rows(halves)
     for kind, found in found_of.items():
         expected = golden[kind]
@@ -185,12 +186,12 @@ def test_measures_are_repro_evals(evaluated: Callable[[str], Warehouse], golden:
                     assert row[measure] == pytest.approx(expected[measure][metric], **CLOSE), (
                         measure
                     )
-    by_default = rows(wh.reproduce(name, a, a_rep, protocol="trec_eval_9"))
+    by_default = rows(reproduce(wh, name, a, a_rep, protocol="trec_eval_9"))
     row = by_default["AP", "advanced"]
     assert row["rbo"] == pytest.approx(golden["rbo"], **CLOSE)
     if "ktu" in golden:
         assert row["ktu"] == pytest.approx(golden["ktu"], **CLOSE)
-    shallow = rows(wh.reproduce(name, a, a_rep, depth=10, p=0.8, protocol="trec_eval_9"))
+    shallow = rows(reproduce(wh, name, a, a_rep, depth=10, p=0.8, protocol="trec_eval_9"))
     assert shallow["AP", "advanced"]["rbo"] == pytest.approx(golden["rbo p=0.8 depth=10"], **CLOSE)
 
 
@@ -215,7 +216,7 @@ def test_random_lists_are_as_the_twins_say(wh: Warehouse) -> None:
         {q: {d: -float(n) for n, d in enumerate(docs)} for q, docs in run.items()} for run in lists
     )
     load(wh, theirs=one, ours=other)
-    found = wh.reproduce("tiny", "theirs", "ours", depth=12, p=0.9)
+    found = reproduce(wh, "tiny", "theirs", "ours", depth=12, p=0.9)
     assert len(found.queries.fetchall()) == 40
     for _, query, ktu, rbo, *_ in found.queries.fetchall():
         first, second = lists[0][query], lists[1][query]
@@ -232,7 +233,7 @@ def test_what_is_undefined_or_missing_is_told(wh: Warehouse) -> None:
     wh.ingest_run("tiny", ranks(q1=1, q2=3), name="theirs")
     wh.ingest_run("tiny", ranks(q1=1, q2=4, q3=2, q4=1), name="ours")
     wh.evaluate(metrics="KAtRecall(never=null)@0.5", protocol="trec_eval_9")
-    found = wh.reproduce("tiny", "theirs", "ours", protocol="trec_eval_9")
+    found = reproduce(wh, "tiny", "theirs", "ours", protocol="trec_eval_9")
     (row,) = rows(found).values()
     assert (row["queries"], row["reproduced_queries"]) == (2, 4)
     # ranks 1 and 3 against 1 and 4
@@ -258,7 +259,7 @@ def test_it_is_told_over_which_queries_an_improvement_is(wh: Warehouse) -> None:
         wh.ingest_run("tiny", run, name=name)
     wh.evaluate(metrics="RR", protocol="trec_eval_9")
     base = ("their_base", "our_base")
-    found = wh.reproduce("tiny", "theirs", "ours", base=base, metrics="RR", protocol="trec_eval_9")
+    found = reproduce(wh, "tiny", "theirs", "ours", base=base, metrics="RR", protocol="trec_eval_9")
     row = rows(found)["RR", "advanced"]
     # improved by 1/2 and 1/2, and by 0 and 1/2
     assert row["er"] == pytest.approx(1 / 2)
@@ -266,7 +267,7 @@ def test_it_is_told_over_which_queries_an_improvement_is(wh: Warehouse) -> None:
     assert [note for note in found.notes if "er and dri" in note] == [
         told.format("theirs and their_base"), told.format("ours and our_base"),
     ]  # fmt: skip
-    found = wh.reproduce("tiny", "theirs", "ours", base=("theirs", "ours"), protocol="trec_eval_9")
+    found = reproduce(wh, "tiny", "theirs", "ours", base=("theirs", "ours"), protocol="trec_eval_9")
     assert not any("er and dri" in note for note in found.notes)
 
 
@@ -282,7 +283,7 @@ def test_one_query_is_no_test_and_a_steady_difference_is_no_certainty(wh: Wareho
         wh.ingest_run("tiny", run, name=name)
     wh.evaluate(metrics="RR", **both)
     found = {
-        other: rows(wh.reproduce("tiny", "one", other, **both))["RR", "advanced"]["p"]
+        other: rows(reproduce(wh, "tiny", "one", other, **both))["RR", "advanced"]["p"]
         for other in ("other", "single")
     }
     assert found == {"other": 0.5, "single": None}
@@ -305,13 +306,13 @@ def test_one_query_is_no_test_and_a_steady_difference_is_no_certainty(wh: Wareho
 def test_wrong_words_are_refused(demo: Warehouse, asked: dict, message: str) -> None:
     given = {"original": "tasb", "reproduced": "bm25", "dataset": "dl19"} | asked
     with expect_refusal(message):
-        demo.reproduce(**given)
+        reproduce(demo, **given)
 
 
 def test_values_that_are_missing_are_refused_with_the_command(demo: Warehouse) -> None:
     demo.ingest_run("dl19", {"19335": {"7067032": 1.0}}, name="late")
     with pytest.raises(UsageError, match=r"no value of AP\(rel=2\) for late.*warehouse evaluate"):
-        demo.reproduce("dl19", "tasb", "late", metrics="AP(rel=2)")
+        reproduce(demo, "dl19", "tasb", "late", metrics="AP(rel=2)")
 
 
 @pytest.mark.slow
@@ -328,9 +329,9 @@ def test_nothing_to_divide_by_is_undefined(wh: Warehouse) -> None:
     """Without an improvement there is no effect ratio; a base of 0 has no relative improvement."""
     lost = {"q1": {"x": 1.0}, "q2": {"x": 1.0}}
     load(wh, one=ranks(q1=1, q2=2), other=ranks(q1=2, q2=2), nothing=lost)
-    row = rows(wh.reproduce("tiny", "one", "other", base=("one", "other")))["RR", "advanced"]
+    row = rows(reproduce(wh, "tiny", "one", "other", base=("one", "other")))["RR", "advanced"]
     assert (row["er"], row["dri"]) == (None, 0.0)
-    row = rows(wh.reproduce("tiny", "one", "other", base=("nothing", "other")))["RR", "advanced"]
+    row = rows(reproduce(wh, "tiny", "one", "other", base=("nothing", "other")))["RR", "advanced"]
     assert (row["er"], row["dri"]) == (0.0, None)
 
 
@@ -343,5 +344,5 @@ def test_last_bits_are_no_difference(wh: Warehouse) -> None:
         found = {places.get(rank, f"x{rank}"): -float(rank) for rank in range(1, 13)}
         wh.ingest_run("tiny", dict.fromkeys(queries, found), name=name)
     wh.evaluate(metrics="AP")
-    found = wh.reproduce("tiny", "theirs", "ours").relation
+    found = reproduce(wh, "tiny", "theirs", "ours").relation
     assert found.project("rmse, nrmse, p").fetchall() == [(0.0, 0.0, None)]

@@ -114,12 +114,12 @@ def _reproduce(
     columns = dict(zip(keys, map(list, zip(*given, strict=True)), strict=True))
     values = database.keep(
         con,
-        render("analyses/reproduce_values"),
+        render("reproduction/values"),
         {**columns, "metrics": chosen, "protocol": protocol.name},
         name="reproduce_value",
     )
     _check_values(con, values, protocol)
-    rows = database.keep(con, render("analyses/reproduce", replicated=sides.is_replication))
+    rows = database.keep(con, render("reproduction/measures", replicated=sides.is_replication))
     found = database.records(rows)
     queries = None if sides.is_replication else _documents(con, sides, runs, protocol, depth, p)
     relation = _with_lists(con, queries is not None)
@@ -186,7 +186,7 @@ def _documents(
         "ones": [originals[one].run_id for one, _ in sides.pairs.values()],
         "others": [reproduced[other].run_id for _, other in sides.pairs.values()],
     }
-    sql = render("analyses/reproduce_documents", p=float(p), depth=depth)
+    sql = render("reproduction/documents", p=float(p), depth=depth)
     return database.keep(con, sql, asked, name="queries")
 
 

@@ -79,11 +79,13 @@ def reproduce(
     variances, and there is no rmse, nrmse, ktu or rbo.
     """
     from warehouse.errors import UsageError
+    from warehouse.extensions import reproduction as extension
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     with Progress("comparing"):
-        found = wh.reproduce(
+        found = extension.reproduce(
+            wh,
             dataset,
             original,
             reproduced,

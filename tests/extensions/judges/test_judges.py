@@ -1,7 +1,7 @@
 """Judges: loading, agreement, what another judge does to the board, correction, qrels made of several.
 
 Peers are scikit-learn and krippendorff for agreement, SciPy for correlations and t-tests, and through
-golden_peers/judges.json ppi-python for corrected means and autojudge-evaluate for tau-GAP.
+judges.json ppi-python for corrected means and autojudge-evaluate for tau-GAP.
 """
 
 from __future__ import annotations
@@ -20,6 +20,14 @@ import pytest
 from refusals import expect_refusal
 
 from warehouse.errors import ConflictError, WarehouseError
+from warehouse.extensions.judges import (
+    combine_judges,
+    ingest_judgments,
+    judges,
+    judges_agree,
+    judges_correct,
+    judges_swap,
+)
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
@@ -27,7 +35,7 @@ from warehouse.warehouse import Warehouse
 pytestmark = pytest.mark.core
 
 Put = Callable[..., Path]
-GOLDEN = json.loads((Path(__file__).parent / "golden_peers/judges.json").read_text())
+GOLDEN = json.loads((Path(__file__).with_name("judges.json")).read_text())
 QUERIES = [f"q{n:02}" for n in range(30)]
 DOCS = [f"d{n:02}" for n in range(12)]
 RUNS = [f"r{n}" for n in range(6)]
@@ -62,7 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wh.ingest_run("it", {q: {d: rng.random() for d in DOCS} for q in QUERIES}, name=name)
     for name, grades in JUDGED.items():
         model = "gpt-4o" if name == "gpt" else None
-        wh.ingest_judgments("it", grades, judge=name, model=model, prompt=model and "umbrela")
+        ingest_judgments(wh, "it", grades, judge=name, model=model, prompt=model and "umbrela")
     return wh.path
 
 
@@ -74,7 +82,7 @@ def wh(made: Path, tmp_path: Path) -> Warehouse:
 @pytest.mark.slow
 def test_what_is_stored(wh: Warehouse, put: Put) -> None:
     """A judge's version is never current; a table with a column of judges has one for each."""
-    listed = wh.judges("it").fetchall()
+    listed = judges(wh, "it").fetchall()
     assert [row[1:6] for row in listed] == [
         ("ann", "human", None, None, 1), ("ben", "human", None, None, 2),
         ("gpt", "llm", "gpt-4o", "umbrela", 3),
@@ -83,12 +91,12 @@ def test_what_is_stored(wh: Warehouse, put: Put) -> None:
     with expect_refusal("it"):
         wh.holes("it")
     # the same again, other judgments of a judge, and the same content as qrels
-    assert wh.ingest_judgments("it", JUDGED["ann"], judge="ann")[0].status == "unchanged"
-    again = wh.ingest_judgments("it", JUDGED["ann"], judge="ann", kind="crowd")[0]
+    assert ingest_judgments(wh, "it", JUDGED["ann"], judge="ann")[0].status == "unchanged"
+    again = ingest_judgments(wh, "it", JUDGED["ann"], judge="ann", kind="crowd")[0]
     assert again.warnings == ("stays of the kind human: these judgments are loaded already",)
     with expect_refusal("ann", ConflictError):
-        wh.ingest_judgments("it", JUDGED["ben"], judge="ann")
-    replaced = wh.ingest_judgments("it", {"q00": {"d00": 1}}, judge="ann", replace=True)[0]
+        ingest_judgments(wh, "it", JUDGED["ben"], judge="ann")
+    replaced = ingest_judgments(wh, "it", {"q00": {"d00": 1}}, judge="ann", replace=True)[0]
     assert (replaced.status, replaced.version) == ("replaced", 4)
     loaded = wh.ingest_qrels("it", JUDGED["gpt"])
     assert (loaded.status, loaded.version) == ("loaded", 5)
@@ -99,7 +107,7 @@ def test_what_is_stored(wh: Warehouse, put: Put) -> None:
         for row in (("x", "q00", "d00", 1), ("y", "q00", "d00", 0), ("y", "q00", "d01", 2))
     )
     for text, name in ((table, "a.csv"), (table.replace(",", "\t"), "a.tsv"), (lines, "a.jsonl")):
-        done = wh.ingest_judgments("it", put(text, name), by="judge", kind="crowd")
+        done = ingest_judgments(wh, "it", put(text, name), by="judge", kind="crowd")
         assert [(one.name, one.num_rows) for one in done] == [("x", 1), ("y", 2)]
         assert {one.status for one in done} == {"loaded" if name == "a.csv" else "unchanged"}
     rows = wh.query(
@@ -122,7 +130,7 @@ def test_candidates_that_umbrela_judged(wh: Warehouse, put: Put) -> None:
         ]},
     ]  # fmt: skip
     file = put("".join(json.dumps(line) + "\n" for line in lines), "judged.jsonl")
-    assert wh.ingest_judgments("fleas", file, judge="umbrela", model="m")[0].num_rows == 3
+    assert ingest_judgments(wh, "fleas", file, judge="umbrela", model="m")[0].num_rows == 3
     assert wh.ingest_run("fleas", file, name="found").num_rows == 3
     rows = wh.query(
         "select query_id, doc_id, relevance from judge_judgments where dataset = 'fleas'"
@@ -133,39 +141,39 @@ def test_candidates_that_umbrela_judged(wh: Warehouse, put: Put) -> None:
         ('{"query": {"qid": "q"}, "candidates": [{"docid": "d"}, {"docid": "e"}]}', "wrong.jsonl"),
     ):
         with expect_refusal(names, WarehouseError):
-            wh.ingest_judgments("fleas", put(text + "\n", "wrong.jsonl"), judge="other")
+            ingest_judgments(wh, "fleas", put(text + "\n", "wrong.jsonl"), judge="other")
 
 
 def test_wrong_judges(wh: Warehouse, put: Put) -> None:
     twice = put("judge,query_id,doc_id,relevance\nx,q,d,1\nx,q,d,0\n", "twice.csv")
     unnamed = put("judge,query_id,doc_id,relevance\n,q,d,1\n", "unnamed.csv")
     for call, names in (
-        (lambda: wh.ingest_judgments("it", {"q": {"d": 1}}), "judge"),
-        (lambda: wh.ingest_judgments("it", {"q": {"d": 1}}, judge="a", by="b"), "judge"),
-        (lambda: wh.ingest_judgments("it", {"q": {"d": 1}}, judge="qrels"), "qrels"),
-        (lambda: wh.ingest_judgments("it", {"q": {"d": 1}}, judge="a", kind="lm"), "lm … llm"),
-        (lambda: wh.ingest_judgments("it", unnamed, by="judge"), "unnamed.csv"),
-        (lambda: wh.ingest_judgments("it", twice, by="judge"), "twice.csv"),
-        (lambda: wh.ingest_judgments("it", twice, by="worker"), "twice.csv … worker"),
-        (lambda: wh.judges_agree("it", ["an", "gpt"]), "an … ann"),
-        (lambda: wh.judges_agree("it", ["gpt"]), "it … gpt"),
-        (lambda: wh.judges_agree("it", ["gpt", "qrels"]), "it"),
-        (lambda: wh.judges_swap("it", metrics="GMAP"), "GMAP"),
-        (lambda: wh.judges_swap("it", metrics="NumRet"), "NumRet"),
-        (lambda: wh.judges_correct("it", "gpt", "gpt"), "gpt"),
-        (lambda: wh.judges_correct("it", "gpt", "ben"), "it … ben … gpt … combine"),
-        (lambda: wh.judges_correct("it", "gpt", "ann", alpha=0), "alpha"),
-        (lambda: wh.combine_judges("it", rule="vote"), "vote"),
+        (lambda: ingest_judgments(wh, "it", {"q": {"d": 1}}), "judge"),
+        (lambda: ingest_judgments(wh, "it", {"q": {"d": 1}}, judge="a", by="b"), "judge"),
+        (lambda: ingest_judgments(wh, "it", {"q": {"d": 1}}, judge="qrels"), "qrels"),
+        (lambda: ingest_judgments(wh, "it", {"q": {"d": 1}}, judge="a", kind="lm"), "lm … llm"),
+        (lambda: ingest_judgments(wh, "it", unnamed, by="judge"), "unnamed.csv"),
+        (lambda: ingest_judgments(wh, "it", twice, by="judge"), "twice.csv"),
+        (lambda: ingest_judgments(wh, "it", twice, by="worker"), "twice.csv … worker"),
+        (lambda: judges_agree(wh, "it", ["an", "gpt"]), "an … ann"),
+        (lambda: judges_agree(wh, "it", ["gpt"]), "it … gpt"),
+        (lambda: judges_agree(wh, "it", ["gpt", "qrels"]), "it"),
+        (lambda: judges_swap(wh, "it", metrics="GMAP"), "GMAP"),
+        (lambda: judges_swap(wh, "it", metrics="NumRet"), "NumRet"),
+        (lambda: judges_correct(wh, "it", "gpt", "gpt"), "gpt"),
+        (lambda: judges_correct(wh, "it", "gpt", "ben"), "it … ben … gpt … combine"),
+        (lambda: judges_correct(wh, "it", "gpt", "ann", alpha=0), "alpha"),
+        (lambda: combine_judges(wh, "it", rule="vote"), "vote"),
     ):
         with expect_refusal(names, WarehouseError):
             call()
-    assert len(wh.judges("it")) == 3
+    assert len(judges(wh, "it")) == 3
 
 
 def test_agreement_as_the_peers_have_it(wh: Warehouse) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     krippendorff = pytest.importorskip("krippendorff")
-    found = wh.judges_agree("it", level=2)
+    found = judges_agree(wh, "it", level=2)
     rows = found.fetchall()
     nan = math.nan
     scales = ("nominal", "ordinal", "interval")
@@ -221,7 +229,7 @@ def test_one_run_and_equal_runs_have_no_correlation() -> None:
             (j, run, str(n), value) for j in (0, 1) for run, value in runs.items() for n in (0, 1)
         ]
         for alpha, decided in ((0.4, 0), (0.6, len({*runs.values()}) - 1)):
-            sql = render("analyses/judge_swap", values="judge_value", top=2, alpha=alpha)
+            sql = render("judges/judge_swap", values="judge_value", top=2, alpha=alpha)
             found = _valued(rows).execute(sql)
             columns = [column[0] for column in found.description]
             row = dict(zip(columns, found.fetchone(), strict=True))
@@ -233,7 +241,7 @@ def test_one_run_and_equal_runs_have_no_correlation() -> None:
 @pytest.mark.slow
 def test_swap_as_the_peers_have_it(wh: Warehouse) -> None:
     stats = pytest.importorskip("scipy.stats")
-    rows = wh.judges_swap("it", metrics="AP", top=3).fetchall()
+    rows = judges_swap(wh, "it", metrics="AP", top=3).fetchall()
     values = {}
     for version, judge in enumerate(JUDGED, 1):
         wh.evaluate("it", metrics="AP", qrels=version)
@@ -245,7 +253,7 @@ def test_swap_as_the_peers_have_it(wh: Warehouse) -> None:
             ).fetchall()
         }
     # stored values give the same as those computed in between
-    assert wh.judges_swap("it", metrics="AP", top=3).fetchall() == rows
+    assert judges_swap(wh, "it", metrics="AP", top=3).fetchall() == rows
     for row, (one, other) in zip(rows, combinations(JUDGED, 2), strict=True):
         queries = sorted(JUDGED[one].keys() & JUDGED[other].keys())
         lists = {j: {r: [values[j][r, q] for q in queries] for r in RUNS} for j in (one, other)}
@@ -286,7 +294,7 @@ def test_tau_gap_as_autojudge_has_it() -> None:
         (1, run, str(n), v) for run, of in GOLDEN["corrected"].items() for n, v in enumerate(of)
     ]
     found = _valued(rows).execute(
-        render("analyses/judge_swap", values="judge_value", top=10, alpha=0.05)
+        render("judges/judge_swap", values="judge_value", top=10, alpha=0.05)
     )
     columns = [column[0] for column in found.description]
     (row,) = found.fetchall()
@@ -301,7 +309,7 @@ def test_correction_as_ppi_python_has_it(tuned: bool) -> None:
     rows += [
         (1, run, f"{n:02}", v) for run, of in GOLDEN["corrected"].items() for n, v in enumerate(of)
     ]
-    sql = render("analyses/prediction_powered", values="judge_value", tuned=tuned)
+    sql = render("judges/prediction_powered", values="judge_value", tuned=tuned)
     found = _valued(rows).execute(sql, {"z": NormalDist().inv_cdf(0.975)}).fetchall()
     name = "tuned" if tuned else "plain"
     expected = {run: of[name] for run, of in GOLDEN["powered"].items()}
@@ -314,7 +322,7 @@ def test_correction_as_ppi_python_has_it(tuned: bool) -> None:
 
 def test_correction_of_stored_judgments(wh: Warehouse) -> None:
     """The parts of the estimate are the means of the boards by each judge."""
-    found = wh.judges_correct("it", "gpt", "ann", metrics="P@5", run="r1").fetchall()
+    found = judges_correct(wh, "it", "gpt", "ann", metrics="P@5", run="r1").fetchall()
     ((value, low, high, judge_mean, by_mean, alone, both),) = [
         (*row[3:6], row[6], row[7], row[11], row[12]) for row in found
     ]
@@ -348,29 +356,29 @@ def _lists(wh: Warehouse, run: str) -> dict[str, list[str]]:
 def test_qrels_of_several_judges(tmp_path: Path) -> None:
     """a: 0, 1, 1; b: 0 and 3, a tie; c: only -1; d: -1 and 2, where -1 is no judgment."""
     wh = Warehouse(tmp_path / "rules.duckdb")
-    wh.ingest_judgments("it", {"q": {"a": 0, "b": 0, "c": -1, "d": -1}}, judge="x")
-    wh.ingest_judgments("it", {"q": {"a": 1, "b": 3, "d": 2}}, judge="y")
-    wh.ingest_judgments("it", {"q": {"a": 1}}, judge="z")
+    ingest_judgments(wh, "it", {"q": {"a": 0, "b": 0, "c": -1, "d": -1}}, judge="x")
+    ingest_judgments(wh, "it", {"q": {"a": 1, "b": 3, "d": 2}}, judge="y")
+    ingest_judgments(wh, "it", {"q": {"a": 1}}, judge="z")
     for rule, a, b in (
         ("majority", 1, 0), ("mean", 2 / 3, 3 / 2), ("median", 1, 3 / 2), ("max", 1, 3), ("min", 0, 0),
     ):  # fmt: skip
-        done = wh.combine_judges("it", rule=rule, label=rule, replace=True)
+        done = combine_judges(wh, "it", rule=rule, label=rule, replace=True)
         assert done.num_rows == 4
         rows = wh.query(
             "select doc_id, relevance from qrels_versions where is_current order by doc_id"
         ).fetchall()
         assert rows == [("a", pytest.approx(a)), ("b", b), ("c", -1), ("d", 2)]
-    one = wh.combine_judges("it", "y", replace=True)
+    one = combine_judges(wh, "it", "y", replace=True)
     assert (one.num_rows, one.version) == (3, 9)
-    assert wh.combine_judges("it", "y").status == "unchanged"
+    assert combine_judges(wh, "it", "y").status == "unchanged"
     with expect_refusal("it", ConflictError):
-        wh.combine_judges("it", "x")
+        combine_judges(wh, "it", "x")
     rows = wh.qrels("it").fetchall()
     assert [row[2] for row in rows] == [False] * 8 + [True]
     assert rows[-1][-1] == "y (version 2)"
     assert rows[3][-1] == "majority of x (version 1), y (version 2), z (version 3)"
     # the current qrels are a judge too, and their grades agree with y's wholly
-    assert wh.judges_agree("it", ["qrels", "y"]).fetchall()[0][4] == 1
+    assert judges_agree(wh, "it", ["qrels", "y"]).fetchall()[0][4] == 1
     changed = wh.qrels_diff("it", 8, 9)
     assert [(row.change, row.judgments) for row in changed] == [
         ("added", 0), ("removed", 1), ("changed", 2),

@@ -52,9 +52,10 @@ def judges(
     version counts."""
     if context.invoked_subcommand is not None:
         return
+    from warehouse.extensions import judges as extension
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).judges(dataset, level=level)
+    found = extension.judges(Warehouse(db, lock_timeout=lock_timeout), dataset, level=level)
     output.show(found, format, out, wide=wide)
 
 
@@ -81,10 +82,11 @@ def agree(
     of the relevant documents. What chance would explain wholly is undefined. Judgments below 0 are
     left out.
     """
+    from warehouse.extensions import judges as extension
     from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).judges_agree(
-        dataset, judges or (), level=level
+    found = extension.judges_agree(
+        Warehouse(db, lock_timeout=lock_timeout), dataset, judges or (), level=level
     )
     output.show(found.confusion if confusion else found, format, out, places=places, wide=wide)
 
@@ -117,12 +119,14 @@ def swap(
     share of pairs for which both judges say the same, opposite the number for which both tests are
     significant in opposite directions.
     """
+    from warehouse.extensions import judges as extension
     from warehouse.warehouse import Warehouse
 
     with Progress("comparing"):
-        found = Warehouse(db, lock_timeout=lock_timeout).judges_swap(
-            dataset, judges or (), metrics=metric or (), top=top, alpha=alpha, protocol=protocol,
-            run=run or (), system=system or (), tag=tag or (),
+        found = extension.judges_swap(
+            Warehouse(db, lock_timeout=lock_timeout), dataset, judges or (),
+            metrics=metric or (), top=top, alpha=alpha,
+            protocol=protocol, run=run or (), system=system or (), tag=tag or (),
         )  # fmt: skip
     output.show(found, format, out, places=places, wide=wide)
 
@@ -164,12 +168,14 @@ def correct(
     that both judged. Its interval adds the variances of the two. It holds if the queries of the
     correcting judge were drawn at random, and needs some thirty of them.
     """
+    from warehouse.extensions import judges as extension
     from warehouse.warehouse import Warehouse
 
     with Progress("comparing"):
-        found = Warehouse(db, lock_timeout=lock_timeout).judges_correct(
-            dataset, judge, by, metrics=metric or (), alpha=alpha, tuned=tuned, protocol=protocol,
-            run=run or (), system=system or (), tag=tag or (),
+        found = extension.judges_correct(
+            Warehouse(db, lock_timeout=lock_timeout), dataset, judge, by,
+            metrics=metric or (), alpha=alpha, tuned=tuned,
+            protocol=protocol, run=run or (), system=system or (), tag=tag or (),
         )  # fmt: skip
     output.show(found, format, out, places=places, wide=wide)
 
@@ -196,9 +202,12 @@ def combine(
     --replace, and the old ones stay readable. Of grades that equally many judges gave, the majority
     takes the lowest.
     """
+    from warehouse.extensions import judges as extension
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    loaded = wh.combine_judges(dataset, judges or (), rule=rule, label=label, replace=replace)
+    loaded = extension.combine_judges(
+        wh, dataset, judges or (), rule=rule, label=label, replace=replace
+    )
     output.say_loaded(loaded)
     output.say_where(dataset, loaded.dataset)

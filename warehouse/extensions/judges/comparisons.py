@@ -14,8 +14,8 @@ from warehouse.analyze.run_choice import Choice
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_at_least, command, counted, listing
 from warehouse.evaluate import candidates, what_if
-from warehouse.ingest import judges as stored
-from warehouse.ingest.judges import JudgeVersion
+from warehouse.extensions.judges import judgments as stored
+from warehouse.extensions.judges.judgments import JudgeVersion
 from warehouse.metrics.metric import Metric
 from warehouse.metrics.notation import Metrics, parse
 from warehouse.metrics.protocols import Protocol
@@ -41,7 +41,7 @@ def listed(
 ) -> duckdb.DuckDBPyRelation:
     """Return the judges of one dataset, or of all, with their newest judgments."""
     datasets.check(con, dataset)
-    return database.keep(con, render("analyses/judges"), {"dataset": dataset, "level": level})
+    return database.keep(con, render("judges/judges"), {"dataset": dataset, "level": level})
 
 
 def agreement(
@@ -51,12 +51,12 @@ def agreement(
     *,
     level: float,
 ) -> Found:
-    """Compare the judgments of every two judges; the arguments are those of `Warehouse.judges_agree`."""
+    """Compare the judgments of every two judges; the arguments are those of `judges_agree`."""
     dataset = datasets.chosen(con, dataset)
     named = stored.chosen(con, dataset, judges, least=2)
     asked = _asked(named)
-    relation = database.keep(con, render("analyses/judge_agreement"), {**asked, "level": level})
-    confusion = database.keep(con, render("analyses/judge_confusion"), asked, name="confusion")
+    relation = database.keep(con, render("judges/judge_agreement"), {**asked, "level": level})
+    confusion = database.keep(con, render("judges/judge_confusion"), asked, name="confusion")
     nothing = [
         f"{row['judge']} and {row['other']}"
         for row in database.records(relation)
@@ -77,13 +77,13 @@ def swap(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Found:
-    """Compare the boards of every two judges; the arguments are those of `Warehouse.judges_swap`."""
+    """Compare the boards of every two judges; the arguments are those of `judges_swap`."""
     check_at_least(2, top=top)
     _check_alpha(alpha)
     with past.put_one(con, dataset, past.NOW, choice) as (name, _):
         named = stored.chosen(con, name, judges, least=2)
         _put_values(con, name, named, metrics, stored_metrics.stored_rules(con, protocol))
-        sql = render("analyses/judge_swap", values=_VALUES, top=top, alpha=float(alpha))
+        sql = render("judges/judge_swap", values=_VALUES, top=top, alpha=float(alpha))
         relation = database.keep(con, sql)
     rows = database.records(relation)
     if not rows:
@@ -109,7 +109,7 @@ def corrected(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Found:
-    """Correct a judge's board by another; the arguments are those of `Warehouse.judges_correct`."""
+    """Correct a judge's board by another; the arguments are those of `judges_correct`."""
     _check_alpha(alpha)
     if judge == by:
         raise UsageError(f"{judge}: a judge is corrected by another one")
@@ -118,7 +118,7 @@ def corrected(
         _put_values(con, name, named, metrics, stored_metrics.stored_rules(con, protocol))
         relation = database.keep(
             con,
-            render("analyses/prediction_powered", values=_VALUES, tuned=tuned),
+            render("judges/prediction_powered", values=_VALUES, tuned=tuned),
             {"z": NormalDist().inv_cdf(1 - alpha / 2)},
         )
     rows = database.records(relation)
@@ -183,7 +183,7 @@ def _put_values(
         what_if.put_missing(con, chosen, protocol, found)
         ids.update(run.run_id for run in found)
     con.execute(
-        f"create or replace temp table {_VALUES} as\n" + render("analyses/judge_values"),
+        f"create or replace temp table {_VALUES} as\n" + render("judges/judge_values"),
         {
             "names": [one.judge for one in named],
             "versions": [one.version for one in named],
@@ -216,6 +216,6 @@ def _lacking(con: duckdb.DuckDBPyConnection, named: Sequence[JudgeVersion]) -> t
     """Return how many documents of common queries the second judge lacks, and its own queries."""
     judge, by = named
     rows = con.execute(
-        render("analyses/judge_lacks"), {"judge": judge.qrels_id, "by": by.qrels_id}
+        render("judges/judge_lacks"), {"judge": judge.qrels_id, "by": by.qrels_id}
     ).fetchall()
     return int(rows[0][0]), int(rows[0][1])

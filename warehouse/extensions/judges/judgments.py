@@ -229,7 +229,7 @@ def combine(
     found = chosen(con, dataset, judges)
     readers.clear(con)
     con.execute(
-        "create temp table staged as\n" + render("ingest/combined_judgments", rule=rule),
+        "create temp table staged as\n" + render("judges/combined_judgments", rule=rule),
         {"qrels": [one.qrels_id for one in found]},
     )
     ((number,),) = con.execute("select count(*) from staged").fetchall()
