@@ -237,8 +237,16 @@ def test_macros_of_some_metrics(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("""create table mine."it's" as from mine.run""")
     found = con.execute("""from evaluate('mine."it''s"', 'mine.qrels', ['RR'])""").fetchall()
     assert found == [("RR", "one", 0.75)]
+    for k in ("0", "-1", "2.5"):
+        with pytest.raises(duckdb.Error, match="k is a whole number of at least 1"):
+            con.execute(f"from nDCG('mine.run', 'mine.qrels', k := {k})").fetchall()
+    for wrong in ("nDCG@0", "nDCG@2.5", "nDCG@1@2", "AP(rel=2)"):
+        with pytest.raises(duckdb.Error, match="write NAME or NAME@K"):
+            con.execute("from evaluate('mine.run', 'mine.qrels', $1)", [[wrong]]).fetchall()
+    with pytest.raises(duckdb.Error, match="one metric at least"):
+        con.execute("from evaluate('mine.run', 'mine.qrels', [])").fetchall()
     for metric in ("no", "RR\"('mine.run', 'mine.qrels') union all from nDCG('a', 'b') -- "):
-        with pytest.raises(duckdb.Error, match="does not exist"):
+        with pytest.raises(duckdb.Error, match=r"no such macro|write NAME"):
             con.execute("from evaluate('mine.run', 'mine.qrels', $1)", [[metric]]).fetchall()
     for wrong in ({"dataset": "tiny"}, {"dialect": "postgres"}, {"by_query": True}, {"run": "r"}):
         with pytest.raises(UsageError, match="leave out"):

@@ -106,6 +106,12 @@ class Warehouse:
         """Return the path as it was given, or the absolute path if the current folder has changed."""
         return self.file.path
 
+    @property
+    def is_collected(self) -> bool:
+        """Whether the file was collected from a lake, and so has values alone."""
+        with self.file.read() as con:
+            return database.is_collected(con)
+
     def __repr__(self) -> str:
         return f"Warehouse({str(self.path)!r})"
 

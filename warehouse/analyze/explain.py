@@ -88,6 +88,7 @@ def explain(
 ) -> Explanation:
     """Explain a current run's value for a query; the arguments are those of `Warehouse.explain`."""
     check_at_least(0, top=top)
+    database.refuse_collected(con, "the documents behind a value")
     with past.put_one(con, dataset, past.state(None, qrels)) as (found, _):
         rules = stored_metrics.stored_rules(con, protocol)
         query, metric = _in_order(con, found, run, query, metric)

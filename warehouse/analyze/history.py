@@ -21,7 +21,7 @@ from warehouse.errors import (
 from warehouse.metrics.notation import Asked, Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store.database import keep
+from warehouse.store.database import keep, refuse_collected
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,7 @@ def qrels_diff(
 ) -> QrelsDiff:
     """Compare two versions of a dataset's qrels, by all metrics with values or by some."""
     check_at_least(1, before=before, after=after)
+    refuse_collected(con, "the judgments that differ")
     dataset = datasets.chosen(con, dataset)
     rules = stored_metrics.stored_rules(con, protocol)
     names = stored_metrics.names(con, [dataset], metrics, rules)

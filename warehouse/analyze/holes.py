@@ -62,6 +62,7 @@ def holes(
     The arguments are those of `Warehouse.holes`. Raises UsageError if there are no qrels.
     """
     check_at_least(1, depth=depth, top=top)
+    database.refuse_collected(con, "unjudged documents")
     rules = stored_metrics.stored_rules(con, protocol)
     if per_query and top is None:
         raise UsageError("per query: needs top, the number of documents for each query")

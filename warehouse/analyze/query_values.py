@@ -13,7 +13,7 @@ from warehouse.evaluate.scope import Scope
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store.database import keep
+from warehouse.store.database import is_collected, keep
 
 
 def queries(
@@ -83,7 +83,13 @@ def _queries(
     with_text = texts.any_texts(con, dataset, "query")
     return keep(
         con,
-        render("analyses/queries", **order, with_text=with_text, exclude=protocol.exclude),
+        render(
+            "analyses/queries",
+            **order,
+            with_text=with_text,
+            exclude=protocol.exclude,
+            is_collected=is_collected(con),
+        ),
         {
             "dataset": dataset,
             "run": run,

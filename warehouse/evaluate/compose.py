@@ -145,7 +145,9 @@ def _macros(metrics: Sequence[Metric], protocol: Protocol) -> str:
             problem = f"{other} and {metric} would both be the macro {metric.name}"
             raise UsageError(f"{problem}: ask for one; a cutoff is its argument k")
     made = [_macro(metric, protocol) for metric in metrics]
-    return "\n\n".join([*made, templates.render("statements/evaluate_macro")]) + "\n"
+    names = [metric.name for metric in metrics]
+    several = templates.render("statements/evaluate_macro", names=names)
+    return "\n\n".join([*made, several]) + "\n"
 
 
 def _macro(metric: Metric, protocol: Protocol) -> str:
@@ -159,8 +161,12 @@ def _macro(metric: Metric, protocol: Protocol) -> str:
         metric = replace(metric, values=values)
         label = f"replace({literal(str(metric))}, '@k', coalesce('@' || k, ''))"
         arguments += ", k"
-        if not metric.definition.needs_cutoff and _is_same_with_null(metric, protocol, tables):
+        may_be_null = not metric.definition.needs_cutoff and _is_same_with_null(
+            metric, protocol, tables
+        )
+        if may_be_null:
             arguments += " := null"
+        label = templates.render("statements/checked_cutoff", label=label, may_be_null=may_be_null)
     whole = _statement([metric], protocol, tables, label=label).sql
     sql = dialects.translated(whole, "duckdb", str(metric))
     name = ident(metric.name)

@@ -20,7 +20,7 @@ from warehouse.metrics.curves import known_curve
 from warehouse.metrics.notation import Metric, known_metric, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store.database import keep
+from warehouse.store.database import is_collected, keep
 
 # What was evaluated under a protocol: kind, metric or curve, slice, its subject, number of values.
 _Evaluated = tuple[str, str, str | None, str | None, int]
@@ -90,6 +90,8 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
         rows += found
         up_to_date += current
         num_predictions += read
+    if is_collected(con):  # nothing can be computed in it
+        commands.clear()
     asked = candidates.find(con, dataset, ())
     rows += _without_qrels(asked)
     rows += _without_file(con, dataset)

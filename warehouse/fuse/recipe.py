@@ -14,6 +14,7 @@ from warehouse.errors import UsageError, counted, listing, nearest, no_such_run,
 from warehouse.metrics import fusion
 from warehouse.metrics.fusion import Method, Normalisation
 from warehouse.metrics.metric import Metric
+from warehouse.store.database import refuse_collected
 
 Queries = Literal["union", "common"]
 QUERIES = ("union", "common")
@@ -61,6 +62,7 @@ class Recipe:
 
 def sources(con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str]) -> list[Source]:
     """Return the current runs with these names. Reports all wrong names at once, as UsageError."""
+    refuse_collected(con, "the lists to merge")
     datasets.check(con, dataset)
     rows = con.execute(
         "select run.run_id, runs.run, run.version, run.content_hash from runs "

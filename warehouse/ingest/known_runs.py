@@ -94,8 +94,18 @@ class Known:
         ).fetchall()
         return {row.key: row.value for row in rows}
 
-    def rename(self, gone: frozenset[str], name: str, content_hash: str) -> str | None:
-        """Give a new name to a run whose file is gone, if it has this content; return its old name."""
+    def rename(
+        self,
+        gone: frozenset[str],
+        name: str,
+        content_hash: str,
+        system: str | None,
+        tags: Mapping[str, str],
+    ) -> str | None:
+        """Give a new name to a run whose file is gone, if it has this content; return its old name.
+
+        A run of another system, or with other tags, is another run.
+        """
         if name in self._last:
             return None
         table = schema.run
@@ -103,6 +113,10 @@ class Known:
             newest = sa.and_(table.c.dataset_id == self.dataset_id, table.c.name == old)
             row = steps.newest(self.connection, table, newest) if old in gone else None
             if row is None or row["content_hash"] != content_hash:
+                continue
+            if system is not None and row["system"] != system:
+                continue
+            if any(self.tags(row["run_id"]).get(key) != value for key, value in tags.items()):
                 continue
             checksums.change(
                 database.raw(self.connection), "run", {"name": name},

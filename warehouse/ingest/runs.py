@@ -283,7 +283,7 @@ def _describe(
     `put_otherwise` names what of its predictions is otherwise in the stored run of a number.
     Raises ConflictError if the name has other content.
     """
-    renamed = known.rename(options.gone, name, content.content_hash)
+    renamed = known.rename(options.gone, name, content.content_hash, options.system, options.tags)
     current = known.current.get(name)
     warnings = [*holding(staged.warnings, options.lower_is_better)]
     if current is not None and current["content_hash"] == content.content_hash:

@@ -630,6 +630,15 @@ def is_collected(con: duckdb.DuckDBPyConnection) -> bool:
     return (replica_of(con) or "").startswith(LAKE)
 
 
+def refuse_collected(con: duckdb.DuckDBPyConnection, what: str) -> None:
+    """Refuse what reads predictions or judgments in a file that was collected from a lake."""
+    if is_collected(con):
+        raise UsageError(
+            f"{what}: this file was made from a lake, which has values, and no predictions and "
+            "judgments; ask in the file of who pushed them"
+        )
+
+
 def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
     """Return the id of the warehouse that the attached file is a replica of, or None."""
     found = publication(con)

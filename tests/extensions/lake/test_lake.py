@@ -149,6 +149,70 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert rows(team, "select distinct run, num_queries from scores") == [("both", 2)]
 
 
+def test_what_a_lake_does_not_have_is_not_zero(tmp_path: Path, run: Callable[..., Answer]) -> None:
+    lake, file = tmp_path / "lake", ("--db", str(tmp_path / "team.duckdb"))
+    push(filled(tmp_path / "one.duckdb", "both", "half"), lake)
+    run("collect", "--lake", str(lake), *file)
+    shown = run("queries", "both", "-d", "tiny", "-m", "AP", "-f", "csv", *file).out.splitlines()
+    assert shown[1] == "q1,0.5,,,,"
+    (qrels,) = json.loads(run("qrels", "-f", "json", *file).out)
+    assert (qrels["judgments"], qrels["relevant"]) == (3, None)
+    for words in (
+        ("explain", "both", "AP", "q1", "-d", "tiny"),
+        ("holes", "-d", "tiny"),
+        ("fuse", "both", "half", "--name", "new", "-d", "tiny"),
+        ("qrels", "diff", "1", "1", "-d", "tiny"),
+    ):
+        refused = run(*words, *file)
+        assert (refused.code, "made from a lake" in refused.err) == (2, True), words
+    for words in (("status",), ("leaderboard", "-d", "tiny")):
+        assert "warehouse evaluate" not in run(*words, *file).err
+
+
+def test_a_run_is_renamed_and_described_for_all(tmp_path: Path) -> None:
+    """There and back, and then it is forgotten; each time the lake has one run of it, or none."""
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    wh = filled(tmp_path / "one.duckdb", "both", "half")
+    push(wh, lake)
+    told = "select run, system, tags from runs where run <> 'half'"
+    for name, system in (("new", "S"), ("both", "T")):
+        wh.edit("tiny", "both" if name == "new" else "new", name=name, system=system)
+        added = push(wh, lake)
+        assert (added["run"], added["tombstone"]) == (1, 1)
+        assert not any(push(wh, lake).values())
+        collect(team, lake)
+        assert rows(team, told) == [(name, system, {"of": "both"})]
+        assert rows(team, BOARD) == rows(wh, BOARD)
+    before = dt.datetime.now(dt.UTC)
+    wh.forget("tiny", "both", reason="wrong")
+    push(wh, lake)
+    collect(team, lake)
+    assert rows(team, told) == []
+    board = team.leaderboard("tiny", metrics="AP", as_of=before)
+    assert [row.run for row in board] == ["half"]
+    assert "both" in " ".join(board.notes)
+
+
+def test_versions_of_qrels_keep_their_numbers(tmp_path: Path) -> None:
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    one = filled(tmp_path / "one.duckdb", "both")
+    two = Warehouse(tmp_path / "two.duckdb")
+    two.ingest_qrels("tiny", FEW)
+    two.ingest_run("tiny", RUNS["both"], name="both")
+    two.evaluate("tiny", metrics="AP")
+    sizes = (
+        "select version, num_queries, is_current from store.qrels "
+        "join store.qrels_version using (qrels_id)"
+    )
+    push(one, lake)
+    push(two, lake, make_current=True)
+    collect(team, lake)
+    assert sorted(rows(team, sizes)) == [(1, 2, False), (2, 1, True)]
+    push(one, lake, make_current=True)
+    collect(team, lake)
+    assert sorted(rows(team, sizes)) == [(1, 2, True), (2, 1, False)]
+
+
 def test_metrics_stand_in_the_order_of_asking(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     wh = Warehouse(tmp_path / "one.duckdb")

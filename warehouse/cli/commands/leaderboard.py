@@ -196,7 +196,7 @@ def leaderboard(
         due = wh.evaluate(
             name, metrics=shown, slices=sliced, protocol=protocol, qrels=qrels, dry_run=True
         )
-        if due.computed:
+        if due.computed and not wh.is_collected:
             how = command(
                 "evaluate", name, metrics=["METRIC"], slice=slice, qrels=qrels, protocol=protocol
             )

@@ -127,8 +127,12 @@ def said(added: Mapping[str, int]) -> str:
         counted(added["run"], "run"),
         f"{counted(added['evaluation'], 'evaluation')} with {values}",
     ]
-    if verdicts := added["gate_result"]:
-        parts.append(counted(verdicts, "verdict"))
+    others = {
+        "gate_result": "verdict",
+        "gate_acceptance": "acceptance",
+        "tombstone": "name or run that is gone",
+    }
+    parts += [counted(added[table], one) for table, one in others.items() if added[table]]
     return f"pushed {listing(parts)}"
 
 

@@ -7,7 +7,7 @@ from (
     select
         run.dataset, run.name, run.run_hash, run.system, run.run_at,
         row_number() over (
-            partition by run.dataset, run.name order by run.ingested_at desc, run.run_hash desc
+            partition by run.dataset, run.name order by run.ingested_at desc, run.run_hash desc, run.pushed_at desc
         ) as place
     from run
     left join tombstone
@@ -15,6 +15,7 @@ from (
         and tombstone.run_hash = run.run_hash
         and tombstone.name = run.name
         and tombstone.ingested_at = run.ingested_at
+        and tombstone.pushed_at >= run.pushed_at
     where tombstone.run_hash is null
 ) as known
 where place = 1;
