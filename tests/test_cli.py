@@ -102,7 +102,8 @@ def test_every_command_says_what_it_does_and_ends_with_its_examples(name: str) -
     assert found.exit_code == 0
     assert COMMANDS[name].help.strip().split("\n")[0].endswith(".")
     head, _, tail = found.output.partition("Examples:\n")
-    assert [line.strip() for line in tail.strip().splitlines()] == list(EXAMPLES[name])
+    # the others are one word further: --help-all
+    assert [line.strip() for line in tail.strip().splitlines()] == list(EXAMPLES[name])[:5]
     assert "Options:" in head
     same = invoked(*name.split(), "-h")
     assert same.output == found.output
@@ -289,6 +290,7 @@ def test_every_example_runs_as_printed(
             "init",
             "collect",
             "deciles make",
+            "edit",
             "evaluate",
             "export",
             "forget",

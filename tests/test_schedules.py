@@ -107,7 +107,7 @@ def test_the_action_for_github(night: Project, program, tmp_path: Path) -> None:
     # what comes from outside reaches the shell by variables alone
     assert not any("${{" in step["run"] for step in steps.values())
     programs = {
-        "python": 'test "$*" = "-m pip install --quiet ranking-warehouse"',
+        "python": 'test "$*" = "-m pip install --quiet tiny"',
         "gh": 'test "$1 $2 $3 $4" = "pr comment 7 --body-file" && cp "$5" posted.md',
         "warehouse": f'exec {program.folder / "warehouse"} "$@"',
     }

@@ -13,7 +13,7 @@ SECTION, PLACE = "Load", 5
 EXAMPLES = {
     "edit": (
         "warehouse edit bm25 -d dl19 --name bm25_tuned",
-        "warehouse edit bm25 -d dl19 --tag stage=first --without note",
+        "warehouse edit bm25 -d dl19 --system BM25 --tag stage=first",
     )
 }
 

@@ -15,7 +15,7 @@ EXAMPLES = {
         "warehouse sql AP nDCG@10 --run my_run --qrels my_qrels",
         "warehouse sql RR --dataset dl19 --by-query",
         "warehouse sql AP nDCG@10 --dialect postgres",
-        "warehouse sql AP nDCG@10 --as model -o models/quality.sql",
+        "warehouse sql AP nDCG@10 --as model -o quality.sql",
         "warehouse sql --pack -o ranking.sql",
     )
 }
