@@ -388,6 +388,7 @@ def test_qrels_of_several_judges(tmp_path: Path) -> None:
 
 def test_a_lake_takes_no_judges(wh: Warehouse) -> None:
     """There the newest version is current, so a judge would change the board of everyone."""
+    pytest.importorskip("warehouse.extensions.lake", reason="without the extension lake")
     wh.ingest_qrels("it", {"q00": {"d00": 1}})
     wh.evaluate("it", metrics="RR", qrels=1)
     wh.evaluate("it", metrics="RR")
