@@ -99,6 +99,20 @@ def test_what_is_read_besides_ids_and_scores() -> None:
         assert con.execute(sql).fetchall() == [("RR(rel=2)", "one", value)]
 
 
+def test_equal_scores_are_in_the_order_of_the_rows() -> None:
+    """By hand: the relevant document is the 4,000th of 5,000 with one score, so that RR is 1/4000."""
+    con = duckdb.connect()
+    con.execute(
+        "create table qrels as select '1' as query_id, 'relevant' as doc_id, 1 as relevance"
+    )
+    con.execute(
+        "create table run as select 'one' as run, '1' as query_id, 1 as score, "
+        "if(n = 3999, 'relevant', 'd' || hash(n)) as doc_id from range(5000) as rows(n)"
+    )
+    found = con.execute(Warehouse.sql("RR", protocol="rectools")).fetchall()
+    assert found == [("RR", "one", 1 / 4000)]
+
+
 @pytest.mark.parametrize("setting", ["integer_division = true", "default_order = 'desc'"])
 def test_settings_that_change_sql_are_an_error(
     con: duckdb.DuckDBPyConnection, setting: str

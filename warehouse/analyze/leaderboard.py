@@ -80,7 +80,7 @@ def leaderboard(
         made: Mapping[str, int] = {}
         lacking: tuple[str, ...] = ()
         is_as_stored = rules.is_imported if as_of is None else not names
-        is_as_stored |= database.is_collected(con)
+        is_as_stored |= database.is_collected(con) and as_of is None and qrels is None
         if is_as_stored and len(datasets) == 1 and slice is None:
             lacking = _without_values(con, datasets[0], names, rules)
         if compute:
@@ -155,7 +155,7 @@ def _without_values(
         return ()
     runs = listing((run for (run,) in rows), 5)
     if database.is_collected(con):
-        return (f"left out, as the lake has no values of them against its current qrels: {runs}",)
+        return (f"left out: the lake has no values against its current qrels of {runs}",)
     if not rules.is_imported:
         return (f"no values were stored yet of {runs}; a metric that is named is computed",)
     how = command("ingest scores FILE", dataset)

@@ -634,8 +634,8 @@ def refuse_collected(con: duckdb.DuckDBPyConnection, what: str) -> None:
     """Refuse what reads predictions or judgments in a file that was collected from a lake."""
     if is_collected(con):
         raise UsageError(
-            f"{what}: this file was made from a lake, which has values, and no predictions and "
-            "judgments; ask in the file of who pushed them"
+            f"{what}: this file was collected from a lake, which has values but no predictions or "
+            "judgments; ask the file from which they were pushed"
         )
 
 

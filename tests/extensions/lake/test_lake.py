@@ -131,7 +131,7 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     shown = run("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake), "-f", "csv")
     assert (shown.code, shown.out.splitlines()[1][:7]) == (0, "1,both,")
     assert "left out are qrels of 1 query" in shown.err
-    assert "no values of them against its current qrels: few, half" in shown.err
+    assert "no values against its current qrels of few, half" in shown.err
     assert not any(push(two, lake).values())
     before = dt.datetime.now(dt.UTC).isoformat()
     said = run("push", "--lake", str(lake), "--db", str(two.path), "--make-current").err
@@ -164,7 +164,7 @@ def test_what_a_lake_does_not_have_is_not_zero(tmp_path: Path, run: Callable[...
         ("qrels", "diff", "1", "1", "-d", "tiny"),
     ):
         refused = run(*words, *file)
-        assert (refused.code, "made from a lake" in refused.err) == (2, True), words
+        assert (refused.code, "collected from a lake" in refused.err) == (2, True), words
     for words in (("status",), ("leaderboard", "-d", "tiny")):
         assert "warehouse evaluate" not in run(*words, *file).err
 
@@ -188,6 +188,8 @@ def test_a_run_is_renamed_and_described_for_all(tmp_path: Path) -> None:
     push(wh, lake)
     collect(team, lake)
     assert rows(team, told) == []
+    wh.ingest_run("tiny", RUNS["last"], name="both")  # the name is free
+    assert push(wh, lake).notes == ()
     board = team.leaderboard("tiny", metrics="AP", as_of=before)
     assert [row.run for row in board] == ["half"]
     assert "both" in " ".join(board.notes)

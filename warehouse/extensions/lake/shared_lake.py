@@ -130,7 +130,7 @@ def said(added: Mapping[str, int]) -> str:
     others = {
         "gate_result": "verdict",
         "gate_acceptance": "acceptance",
-        "tombstone": "name or run that is gone",
+        "tombstone": "removal",
     }
     parts += [counted(added[table], one) for table, one in others.items() if added[table]]
     return f"pushed {listing(parts)}"

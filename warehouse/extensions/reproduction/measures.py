@@ -77,7 +77,7 @@ def reproduce(
     p: float,
     protocol: str,
 ) -> Reproduction:
-    """Measure a reproduction from stored values and lists; see `Warehouse.reproduce`."""
+    """Measure a reproduction from stored values and lists; the arguments are those of `reproduce`."""
     rules = stored_metrics.stored_rules(con, protocol)
     dataset = datasets.chosen(con, dataset)
     other = dataset if replicated_in is None else datasets.chosen(con, replicated_in)

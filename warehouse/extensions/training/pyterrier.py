@@ -88,7 +88,7 @@ class Kept(Mapping[str, Any]):
         if self._current().get(run) != content:
             raise ConflictError(
                 f"{run}: another run has taken its place in the warehouse since this experiment began: "
-                "call warehouse.pyterrier again"
+                "call kept_runs again"
             )
         with self._wh.file.read() as con:
             return con.execute(_LISTS, {"dataset": self._dataset, "run": run}).df()
