@@ -179,4 +179,4 @@ def test_runs_that_differ_in_what_they_answer_keep_the_columns(tmp_path: Path, r
         "answered",
         "judged",
     ]
-    assert wh.status().text("table") == "all up to date: 2 values\n"
+    assert wh.status().text("table") == "nothing to compute: 2 values up to date\n"

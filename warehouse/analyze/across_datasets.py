@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 import duckdb
 
 from warehouse.analyze import column_names, datasets, significance
-from warehouse.analyze.board import Board, put_together, undefined_notes
+from warehouse.analyze.board import Board, of_first, put_together, undefined_notes
 from warehouse.analyze.stored_metrics import Valued, chosen, directions
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
 from warehouse.evaluate import unanswerable
@@ -101,7 +101,8 @@ def of_datasets(
         top=top,
     )
     relation = keep(con, sql, scope | {"weights": [float(weighed[d]) for d in datasets]})
-    notes += undefined_notes(con, relation, found, shown, protocol, by=by)
+    relation, cut = of_first(relation, top)
+    notes += [*cut, *undefined_notes(con, relation, found, shown, protocol, by=by)]
     notes += [
         f"{dataset}: {note}"
         for dataset in datasets

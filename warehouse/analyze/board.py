@@ -95,12 +95,31 @@ def of_dataset(
         top=top,
     )
     relation = keep(con, sql, {"dataset": dataset, "protocol": protocol.name})
-    notes = undefined_notes(con, relation, {dataset: found}, shown, protocol, slice=slice)
+    relation, notes = of_first(relation, top, slice)
+    notes += undefined_notes(con, relation, {dataset: found}, shown, protocol, slice=slice)
     if slice is None:
         notes += unanswerable.of_stored(con, dataset, shown, protocol)
     over_queries = put_together([found], shown)
     named = {name: name for name in shown}
     return Board(relation, named, better, (dataset,), over_queries, notes)
+
+
+def of_first(
+    board: duckdb.DuckDBPyRelation, top: int | None, slice: str | None = None
+) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
+    """Return a board as it is shown, and notes about runs at a shown place that `top` cuts off."""
+    shown = board.project('* exclude ("runs at place")')
+    if top is None:
+        return shown, ()
+    part = "null" if slice is None else "part"
+    cut = board.aggregate(
+        f'{part} as part, place, max("runs at place") - count(*) as others', f"{part}, place"
+    )
+    rows = cut.filter("others > 0").order("all").fetchall()
+    return shown, tuple(
+        f"not shown: {others:,} more at place {place}{'' if name is None else f' of {name}'}"
+        for name, place, others in rows
+    )
 
 
 def put_together(

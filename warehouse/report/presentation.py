@@ -560,7 +560,8 @@ def status(found: Status, dataset: str | None) -> Result:
     if found.num_red:
         of_it = "" if dataset is None else f" -d {shlex.quote(dataset)}"
         notes.append(f"red: {counted(found.num_red, 'run')}: warehouse gates --red{of_it}")
-    nothing = f"all up to date: {counted(found.num_up_to_date, 'value')}" if is_good else ""
+    current = counted(found.num_up_to_date, "value")
+    nothing = f"nothing to compute: {current} up to date" if is_good else ""
     return Result(found.relation, notes, nothing=nothing, details=found)
 
 
