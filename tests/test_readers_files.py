@@ -182,7 +182,7 @@ def test_urls(tmp_path: Path, site: str, wh: Warehouse) -> None:
     assert scores.means()["P@1"] == 0.5
     for name, said in (
         ("bad.run", f"{site}/bad.run … line 2"),
-        ("no.run", f"{site}/no.run: cannot"),
+        ("no.run", f"{site}/no.run: no such file"),
     ):
         with expect_refusal(said, InputError):
             wh.ingest_run("d", f"{site}/{name}")

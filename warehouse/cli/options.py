@@ -509,11 +509,17 @@ def numbers(text: str | None, option: str) -> list[float] | None:
 
 
 def expand_globs(files: list[str]) -> list[str]:
-    """Expand globs that the shell left alone; a pattern without a match is an error."""
+    """Expand globs that the shell left alone, also of a store; one without a match is an error."""
+    from warehouse.readers import remote
+    from warehouse.sync.patterns import Pattern
+
     found: list[str] = []
     for file in files:
-        is_pattern = glob.has_magic(file) and not Path(file).exists()
-        matches = sorted(glob.glob(file, recursive=True)) if is_pattern else [file]
+        matches = [file]
+        if glob.has_magic(file) and remote.is_listed(file):
+            matches = [str(one) for one, _ in Pattern(file).files(Path())]
+        elif glob.has_magic(file) and remote.scheme(file) is None and not Path(file).exists():
+            matches = sorted(glob.glob(file, recursive=True))
         if not matches:
             raise UsageError(f"{file}: no file matches")
         found += matches

@@ -17,11 +17,12 @@ from warehouse.analyze.regressions import BASELINE, CHOSEN, Gate, Limits, check_
 from warehouse.config import project, project_file
 from warehouse.config.key_paths import KeyPath, place
 from warehouse.config.settings import DEFAULT_METRICS
-from warehouse.errors import UsageError, listing, nearest
+from warehouse.errors import UsageError, listing, nearest, url
 from warehouse.metrics import notation, protocols
-from warehouse.readers import qrels_kind
+from warehouse.readers import qrels_kind, remote
 from warehouse.readers.kinds import column_mapping
 from warehouse.readers.registry import find
+from warehouse.readers.remote import Location, RemoteFile
 from warehouse.sync.patterns import Pattern, places, runs_beside
 
 _T = TypeVar("_T")
@@ -43,7 +44,7 @@ class Ground:
     """A file with qrels, a training set or attributes; `options` are those of loading it."""
 
     kind: GroundKind
-    file: Path
+    file: Location
     options: Mapping[str, Any]
     queries: Path | None = None
 
@@ -105,7 +106,10 @@ class Declarations:
     def watched(self) -> list[Path]:
         """Return the files and folders in which a change may matter."""
         folders = (
-            self.folder / pattern.folder for source in self.runs for pattern in source.patterns
+            self.folder / pattern.folder
+            for source in self.runs
+            for pattern in source.patterns
+            if not pattern.is_remote
         )
         paths = self._ground_files.union(folders)
         # for a missing or unreadable path, the nearest readable folder above
@@ -116,7 +120,8 @@ class Declarations:
     @property
     def _ground_files(self) -> set[Path]:
         grounds = (ground for dataset in self.datasets.values() for ground in dataset.grounds)
-        return {file for ground in grounds for file in (ground.file, ground.queries) if file}
+        files = (file for ground in grounds for file in (ground.file, ground.queries))
+        return {file for file in files if isinstance(file, Path)}
 
     def concerns(self, path: Path) -> bool:
         """Whether a file is declared, or is the side-car of a declared file."""
@@ -260,7 +265,7 @@ def _dataset(given: project_file.Dataset, path: KeyPath, usual: Evaluation) -> D
     for number, one in enumerate(given.attributes, 1):
         options = _given(one, "file", "of") | {"split": _as_texts(one.split)}
         with _at(*path, "attributes", number):
-            file = project.current().path(one.file)
+            file = _source(one.file)
             if (one.of, file) in ((ground.kind, ground.file) for ground in grounds):
                 twice = f"has another table with of = {one.of!r}; name a copy of it, or a link"
                 raise UsageError(f"file: {one.file} {twice}")
@@ -280,11 +285,15 @@ def _judgments(kind: GroundKind, given: project_file.Training, path: KeyPath) ->
             elif queries is not None:
                 raise UsageError("'queries' goes with global = true")
         _check_reading(options, qrels_kind(options.get("format"), iterations=False))
-        file, beside = (
-            None if text is None else project.current().path(text) for text in (given.file, queries)
-        )
-    assert file is not None
-    return Ground(kind, file, options, beside)
+        beside = None if queries is None else project.current().path(queries)
+        return Ground(kind, _source(given.file), options, beside)
+
+
+def _source(text: str) -> Location:
+    """Return the file to read that a path or a URL names."""
+    if (refused := remote.check(text)) is not None:
+        raise UsageError(str(refused))
+    return project.current().path(text) if url(text) is None else RemoteFile(text)
 
 
 def _as_texts(given: project_file.Tags) -> dict[str, str]:
@@ -301,7 +310,7 @@ def _check_reading(options: Mapping[str, Any], kind: Any) -> None:
 def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]) -> Runs:
     here = ("runs", number)
     with _at(*here, "files"):
-        patterns = tuple(Pattern(str(project.local(text))) for text in _several(given.files))
+        patterns = tuple(_pattern(text) for text in _several(given.files))
         of_each = [set(pattern.groups) for pattern in patterns]
     groups, some = set.intersection(*of_each), set.union(*of_each)
     tags = _as_texts(given.tags)
@@ -348,6 +357,16 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
         options,
         given.missing,
     )
+
+
+def _pattern(text: str) -> Pattern:
+    if url(text) is None:
+        return Pattern(str(project.local(text)))
+    if not remote.is_listed(text):
+        raise UsageError(
+            f"{text}: is a URL, and of these only those of s3, gs, abfs and hdfs list their files"
+        )
+    return Pattern(text)
 
 
 def _nowhere(name: str, groups: Set[str], some: Set[str]) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
+from warehouse.errors import InputError
 from warehouse.ingest.forget import forget
 from warehouse.ingest.known_runs import FILE_GONE
+from warehouse.readers.remote import Location, location
 from warehouse.sql_text.templates import render
 from warehouse.store import checksums
 from warehouse.store.clock import Clock
@@ -29,7 +33,7 @@ class Remembered:
 
     dataset_id: int
     dataset: str
-    path: Path
+    path: Location
     run: str | None
     is_known: bool
 
@@ -69,11 +73,12 @@ class Missing:
 def look(con: duckdb.DuckDBPyConnection, asked: Declarations) -> Missing:
     """Look for the files that were read. Files of a source that has none at all are not gone.
 
-    The folder of such a source is rather not mounted.
+    The folder of such a source is rather not mounted. Nor are files gone whose store does not answer.
     """
     rows = con.execute(render("statements/run_files")).fetchall()
-    every = [Remembered(n, str(dataset), Path(path), *rest) for n, dataset, path, *rest in rows]
-    there = {one for one in every if one.path.exists()}
+    every = [Remembered(n, str(dataset), location(path), *rest) for n, dataset, path, *rest in rows]
+    is_there = _looking(asked)
+    there = {one for one in every if is_there(one.path)}
     taken = {(one.dataset, one.run) for one in there}
     found: dict[str, list[Remembered]] = {"keep": [], "forget": [], "superseded": []}
     used: dict[str, bool] = {}
@@ -90,7 +95,29 @@ def look(con: duckdb.DuckDBPyConnection, asked: Declarations) -> Missing:
     return Missing(found["keep"], found["forget"], found["superseded"], back)
 
 
-def _declared(asked: Declarations, path: Path) -> Runs | None:
+def _looking(asked: Declarations) -> Callable[[Location], bool]:
+    """Return a function that says whether a file is there; stores are asked for one list a source."""
+
+    @cache
+    def urls(where: str) -> Set[str] | None:
+        (runs,) = (runs for runs in asked.runs if runs.where == where)
+        with suppress(InputError):
+            return {str(file) for p in runs.patterns for file, _ in p.files(asked.folder)}
+        return None
+
+    def is_there(file: Location) -> bool:
+        if isinstance(file, Path):
+            return file.exists()
+        runs = _declared(asked, file)
+        if runs is None:
+            return False
+        found = urls(runs.where)
+        return found is None or file.url in found
+
+    return is_there
+
+
+def _declared(asked: Declarations, path: Location) -> Runs | None:
     """Return the source of runs that a file belongs to."""
     return next(
         (r for r in asked.runs if any(p.matches(str(path), asked.folder) for p in r.patterns)), None

@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from warehouse.errors import UsageError
+from warehouse.errors import UsageError, url
+from warehouse.readers import remote
 from warehouse.readers.files import COMPRESSED
+from warehouse.readers.remote import Location
 
 _PIECE = re.compile(
     r"\{(?P<group>[A-Za-z_]\w*)\}|(?P<any>\*+)|(?P<one>\?)|\[(?P<no>!?)(?P<among>[^\]/]+)\]"
@@ -26,7 +28,8 @@ class Pattern:
     """Paths such as `runs/{system}/{name}.run.gz`: `*`, `?`, `[ab]` and `**` as in globs.
 
     A placeholder stands for a part of a folder's or file's name, as short as possible; a repeated
-    placeholder stands for the same text. As in globs, names that begin with a dot are ignored.
+    placeholder stands for the same text. As in globs, names that begin with a dot are ignored. The
+    path may be the URL of a store that lists its files.
 
     >>> Pattern("runs/{system}/{name}.run*").groups_of("runs/bm25/k1.run.gz")
     {'system': 'bm25', 'name': 'k1'}
@@ -42,6 +45,11 @@ class Pattern:
                 f"{self.text}: braces hold a name of letters, digits and _, as in {{name}}"
             )
         return tuple(dict.fromkeys(m["group"] for m in _PIECE.finditer(self.text) if m["group"]))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a URL."""
+        return url(self.text) is not None
 
     @cached_property
     def folder(self) -> str:
@@ -69,11 +77,20 @@ class Pattern:
 
     def matches(self, path: str, root: Path) -> bool:
         """Whether a file's path relative to a folder, or an absolute path, matches."""
-        absolute = os.path.isabs(self.text)  # noqa: PTH117
+        absolute = self.is_remote or os.path.isabs(self.text)  # noqa: PTH117
         return self.groups_of(path if absolute else os.path.relpath(path, root)) is not None
 
-    def files(self, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-        """Yield the files below a folder that match, ordered by path."""
+    def files(self, root: Path) -> Iterator[tuple[Location, dict[str, str]]]:
+        """Yield the files below a folder that match, ordered by path.
+
+        Raises InputError if a store does not list its files.
+        """
+        if self.is_remote:
+            for file in remote.files_in(self.folder):
+                groups = self.groups_of(file.url)
+                if groups is not None and not file.name.startswith("."):
+                    yield file, groups
+            return
         for name in sorted(glob.glob(self._wild, root_dir=root, recursive=True)):
             groups = self.groups_of(name)
             path = Path(os.path.normpath(root / name))
@@ -83,6 +100,8 @@ class Pattern:
 
     def closed(self, root: Path) -> Iterator[Path]:
         """Yield unreadable folders on the way to possible matches."""
+        if self.is_remote:
+            return
         parts = self._wild.split("/")
         wanted: dict[str, int] = {}
         for number, part in enumerate(parts):
@@ -137,7 +156,7 @@ def filled(text: str, groups: dict[str, str]) -> str:
     return _PLACE.sub(lambda found: groups[found[1]], text)
 
 
-def sidecars(run: Path) -> list[Path]:
+def sidecars(run: Location) -> Sequence[Location]:
     """Return the possible side-cars of a run; that of a compressed run may omit the suffix.
 
     >>> [path.name for path in sidecars(Path("bm25.run.gz")) if path.suffix == ".json"]
@@ -147,7 +166,7 @@ def sidecars(run: Path) -> list[Path]:
     return [run.with_name(name + end) for name in names for end in SIDECARS]
 
 
-def runs_beside(path: Path) -> list[Path]:
+def runs_beside(path: Location) -> Sequence[Location]:
     """Return the runs of which a file is the side-car, if it is one."""
     if path.suffix not in SIDECARS:
         return []

@@ -18,6 +18,7 @@ from warehouse.config.project_file import Tags
 from warehouse.errors import DefinitionError, InputError, UsageError
 from warehouse.readers import ir_metadata
 from warehouse.readers.files import default_name
+from warehouse.readers.remote import Location
 from warehouse.sync.declarations import ABOUT, Runs, as_text
 from warehouse.sync.patterns import filled, places, sidecars
 
@@ -40,7 +41,9 @@ class About:
     tags: Mapping[str, str]
 
 
-def describe(source: Runs, path: Path, groups: Mapping[str, str], beside: Path | None) -> About:
+def describe(
+    source: Runs, path: Location, groups: Mapping[str, str], beside: Location | None
+) -> About:
     """Return what path pattern, project file and side-car say; the side-car takes precedence."""
     said = _Sidecar() if beside is None else read_sidecar(beside)
     given = dict(groups)
@@ -68,7 +71,7 @@ def _filled(text: str | None, groups: dict[str, str]) -> str | None:
     return filled(text, groups)
 
 
-def sidecar(path: Path) -> Path | None:
+def sidecar(path: Location) -> Location | None:
     """Return the file beside a run that describes it, if there is one: bm25.run.json or .yaml."""
     there = [file for file in sidecars(path) if file.is_file()]
     if len(there) > 1:
@@ -76,7 +79,7 @@ def sidecar(path: Path) -> Path | None:
     return there[0] if there else None
 
 
-def read_sidecar(file: Path) -> _Sidecar:
+def read_sidecar(file: Location) -> _Sidecar:
     """Read a side-car: name, system, time and a table of tags, or ir_metadata. Raises InputError."""
     try:
         content = file.read_text(encoding="utf-8-sig")
@@ -112,7 +115,7 @@ def read_sidecar(file: Path) -> _Sidecar:
     return said
 
 
-def moment(given: str | dt.date, path: Path) -> dt.datetime:
+def moment(given: str | dt.date, path: Location) -> dt.datetime:
     """Read a time from a path or a side-car. A day means its start; without a zone it is UTC."""
     try:
         return times.begin(given)
@@ -120,8 +123,10 @@ def moment(given: str | dt.date, path: Path) -> dt.datetime:
         raise InputError(f"{path}: time {str(given)!r}: {error}") from None
 
 
-def commit(path: Path) -> tuple[dt.datetime, str]:
+def commit(path: Location) -> tuple[dt.datetime, str]:
     """Return the time and the hash of the last commit that touched a file. Raises InputError."""
+    if not isinstance(path, Path):
+        raise InputError(f'{path}: time = "git" is for files of a checkout, and this is a URL')
     if _git(path, "status", "--porcelain", "--ignored", "--", path.name):
         raise InputError(
             f"{path}: has changes that are not committed: commit them, or use another 'time'"

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.errors import InputError, UsageError, WarehouseError
+from warehouse.readers import remote
 from warehouse.readers.files import check_name, default_name, nearest_path
+from warehouse.readers.remote import Location
 from warehouse.sync import run_description
 from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
 from warehouse.sync.patterns import Pattern, places, runs_beside
@@ -31,7 +33,7 @@ class Source:
     """
 
     kind: str
-    path: Path
+    path: Location
     dataset: str
     name: str
     size: int
@@ -42,7 +44,7 @@ class Source:
     about: run_description.About | None = None
     time: str = "file"
     queries: Path | None = None
-    beside: Path | None = None
+    beside: Location | None = None
     gone: frozenset[str] = frozenset()
     reread: bool = False
 
@@ -71,7 +73,8 @@ class Source:
     def look(self) -> Source | None:
         """Return its present state, or None if it is gone."""
         try:
-            return _looked(self)
+            beside = None if self.beside is None else remote.afresh(self.beside)
+            return _looked(replace(self, path=remote.afresh(self.path), beside=beside))
         except FileNotFoundError:
             return None
 
@@ -81,7 +84,7 @@ class Found:
     """The sources that exist, files with a problem, and patterns without a folder or a file."""
 
     sources: list[Source] = field(default_factory=list)
-    problems: list[tuple[Path, WarehouseError]] = field(default_factory=list)
+    problems: list[tuple[Location, WarehouseError]] = field(default_factory=list)
     absent: list[tuple[Pattern, str]] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
 
@@ -94,7 +97,9 @@ def find(asked: Declarations) -> Found:
             try:
                 found.sources.append(_ground(name, ground))
             except OSError as error:
-                found.problems.append(_unreadable(Path(error.filename), error))
+                found.problems.append(_unreadable(remote.location(error.filename), error))
+            except WarehouseError as error:  # a server that does not answer
+                found.problems.append((ground.file, error))
     taken: set[Key] = set()
     for spec in asked.runs:
         told = len(found.absent) + len(found.problems)
@@ -124,34 +129,37 @@ def find(asked: Declarations) -> Found:
     return found
 
 
-def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Path, dict[str, str]]]:
-    seen: set[Path] = set()
+def _files(spec: Runs, folder: Path, found: Found) -> Iterator[tuple[Location, dict[str, str]]]:
+    seen: set[Location] = set()
     for pattern in spec.patterns:
-        closed = list(pattern.closed(folder))
-        for path in closed:
-            if path not in seen:
-                seen.add(path)
-                found.problems.append(
-                    (path, InputError(f"{path}: cannot be opened: permission denied"))
-                )
+        closed = [*pattern.closed(folder)]
+        denied = (
+            (one, InputError(f"{one}: cannot be opened: permission denied")) for one in closed
+        )
+        found.problems += [one for one in denied if one[0] not in seen]
+        seen.update(closed)
         base = folder / pattern.folder
-        if not closed and not base.is_dir():
+        if not closed and not pattern.is_remote and not base.is_dir():
             found.absent.append(
                 (pattern, f"{spec.where}: no folder {base}{nearest_path(base, is_folder=True)}")
             )
-        for path, groups in pattern.files(folder):
-            if path not in seen:
-                seen.add(path)
-                yield path, groups
+        try:
+            for path, groups in pattern.files(folder):
+                if path not in seen:
+                    seen.add(path)
+                    yield path, groups
+        except InputError as error:
+            found.problems.append((remote.location(pattern.text), error))
 
 
-def _unreadable(path: Path, error: OSError) -> tuple[Path, WarehouseError]:
+def _unreadable(path: Location, error: OSError) -> tuple[Location, WarehouseError]:
     if isinstance(error, FileNotFoundError):
-        return path, InputError(f"{path}: no such file{nearest_path(path)}")
+        near = nearest_path(path) if isinstance(path, Path) else ""
+        return path, InputError(f"{path}: no such file{near}")
     return path, InputError(f"{path}: cannot be read: {error.strerror}")
 
 
-def _run(spec: Runs, path: Path, groups: Mapping[str, str]) -> Source:
+def _run(spec: Runs, path: Location, groups: Mapping[str, str]) -> Source:
     beside = run_description.sidecar(path) if spec.sidecar else None
     said = run_description.describe(spec, path, groups, beside)
     unsaid = TIMES[0] if places(spec.time) else spec.time

@@ -6,10 +6,11 @@ import datetime as dt
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import duckdb
 import sqlalchemy as sa
@@ -35,6 +36,7 @@ from warehouse.evaluate.stored_runs import Job
 from warehouse.metrics import notation, protocols
 from warehouse.readers.batches import Group, groups
 from warehouse.readers.files import LocalFile
+from warehouse.readers.remote import Location
 from warehouse.report import replica
 from warehouse.store.file import WarehouseFile
 from warehouse.sync import events, loading, missing, sources
@@ -109,15 +111,14 @@ class _Sync:
     remarks: list[str] = field(default_factory=list)
     is_made_new: bool = False
 
-    def shown(self, path: Path) -> str:
+    def shown(self, path: Location) -> str:
         """Return a path as the project's file has it."""
-        try:
-            return str(path.relative_to(self.asked.folder))
-        except ValueError:
-            return str(path)
+        with suppress(ValueError):
+            return str(PurePath(path).relative_to(self.asked.folder))
+        return str(path)
 
     def failed(
-        self, error: Exception, dataset: str | None = None, path: Path | None = None
+        self, error: Exception, dataset: str | None = None, path: Location | None = None
     ) -> Event:
         """Return the event of an error that stops nothing else; raise errors that stop everything."""
         stopped = "Query interrupted" in str(error) or "INTERRUPT" in str(error)

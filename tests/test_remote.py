@@ -1,0 +1,155 @@
+"""Files of an object store: patterns of them, and a sync of them; the store is a folder here."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from projects import command
+from refusals import expect_refusal
+from syncs import BETTER, QRELS, RUN, Project
+
+from warehouse.errors import InputError
+from warehouse.readers import remote
+
+PROJECT = """
+database = "w.duckdb"
+settle = 0
+[evaluate]
+metrics = ["RR"]
+[datasets.tiny]
+qrels = "qrels.txt"
+[[runs]]
+dataset = "tiny"
+sidecar = true
+files = "s3://team/{system}/{name}.run"
+[[runs]]
+dataset = "tiny"
+files = "here/{name}.run"
+"""
+OTHER = BETTER
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    fs = pytest.importorskip("pyarrow.fs", reason="pyarrow not installed")
+    folder = tmp_path / "store"
+    (folder / "team").mkdir(parents=True)
+
+    def store(named: str) -> tuple[object, str]:
+        return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()), named.partition("://")[2]
+
+    monkeypatch.setattr(remote, "_store", store)
+    return folder / "team"
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+@pytest.fixture
+def declared(synced: Project, bucket: Path) -> Project:
+    project = synced
+    put(project.path, "warehouse.toml", PROJECT)
+    put(project.path, "qrels.txt", QRELS)
+    put(project.path, "here/local.run", OTHER)
+    put(bucket, "bm25/one.run", RUN)
+    put(bucket, "bm25/one.run.json", '{"tags": {"k1": "0.9"}}')
+    return project
+
+
+def fail(_: str) -> tuple[object, str]:
+    raise OSError("no route to host")
+
+
+def test_a_sync_reads_a_store(declared: Project, bucket: Path) -> None:
+    """New files are loaded, others left alone; one that is gone is named, and its run stays."""
+    code, out, err = command("sync")
+    assert (code, err) == (0, "")
+    assert "run one loaded from s3://team/bm25/one.run (3 predictions" in out
+    (run,) = [row for row in declared.warehouse.runs("tiny") if row.run == "one"]
+    assert (run.system, run.source) == ("bm25", "s3://team/bm25/one.run")
+    assert "k1" in str(run.tags)
+    assert command("sync") == (0, "", "")
+    put(bucket, "bm25/one.run", RUN + "q3 Q0 z 1 1 t\n")
+    assert "one replaced as version 2" in command("sync")[1]
+    (bucket / "bm25/one.run").rename(bucket / "bm25/two.run")
+    assert "two" in command("sync")[1]
+    put(bucket, "bm25/three.run", OTHER.replace("1 2 t", "1 3 t"))
+    command("sync")
+    (bucket / "bm25/three.run").unlink()
+    assert "run three stays, though its file s3://team/bm25/three.run is gone" in command("sync")[1]
+
+
+def test_a_store_that_does_not_answer_ends_its_source_alone(
+    declared: Project, bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are not gone, nor does 'no file match'; the other sources are read."""
+    command("sync")
+    put(declared.path, "here/more.run", OTHER.replace("1 2 t", "1 4 t"))
+    with monkeypatch.context() as broken:
+        broken.setattr(remote, "_store", fail)
+        code, out, err = command("sync")
+    assert code == 2
+    assert "no route to host" in err
+    assert "run more loaded" in out
+    assert not any(word in out + err for word in ("gone", "no file matches"))
+    assert len(declared.warehouse.runs("tiny")) == 3
+    assert command("sync") == (0, "", "")
+
+
+def test_commands_take_patterns_of_a_store(declared: Project, bucket: Path) -> None:
+    put(bucket, "deep/er/two.run", OTHER)
+    code, out, _ = command("score", "qrels.txt", "s3://team/**/*.run", "RR")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["one", "two"]
+    assert command("ingest", "run", "s3://team/b*/*.run", "-d", "tiny")[0] == 0
+    code, _, err = command("score", "qrels.txt", "s3://team/*.txt", "RR")
+    assert code == 2
+    assert "no file matches" in err
+
+
+def test_a_server_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+    monkeypatch.setattr(remote, "_ANSWER", 0.05)
+    monkeypatch.setattr(remote, "_store", lambda _: asked.wait(5))
+    for ask in (
+        lambda: remote.files_in("s3://team"),
+        lambda: remote.RemoteFile("s3://team/a.run").stat(),
+        lambda: remote.opened("s3://team/a.run").__enter__(),
+    ):
+        with expect_refusal("s3://team … no answer within 0.05 seconds", InputError):
+            ask()
+    asked.set()
+
+
+def test_qrels_on_the_web(declared: Project, tmp_path: Path) -> None:
+    """A sync asks for the size and the time of qrels, and reads what has changed."""
+    put(tmp_path, "site/qrels.txt", QRELS)
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    site = partial(Quiet, directory=tmp_path / "site")
+    with ThreadingHTTPServer(("127.0.0.1", 0), site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_port}/qrels.txt?raw=true"
+        put(declared.path, "warehouse.toml", PROJECT.replace("qrels.txt", at))
+        assert f"qrels loaded from {at}" in command("sync")[1]
+        assert command("sync") == (0, "", "")
+        put(tmp_path, "site/qrels.txt", QRELS + "q3 0 a 1\n")
+        assert "qrels replaced as version 2" in command("sync")[1]
+        put(
+            declared.path,
+            "warehouse.toml",
+            PROJECT.replace("qrels.txt", at.replace("qrels", "none")),
+        )
+        code, _, err = command("sync")
+        assert code == 2
+        assert "no such file" in err
+        server.shutdown()
