@@ -273,6 +273,7 @@ def score(
             con, work, truth, reading, resources,
             per_query=per_query, num_runs=len(names), num_buckets=num_buckets,
         )  # fmt: skip
+        parts = () if table is not None else tasks.parts(names, several or ())
         with driver.opened(engine, master) as opened:
             if table is not None:
                 read_table = table.read(opened, given)
@@ -280,7 +281,7 @@ def score(
                 given = replace(given, num_runs=len(names))
                 found = driver.score_table(con, opened, given, read_table)
             else:
-                found = driver.score(con, opened, given, names, several or ())
+                found = driver.score(con, opened, given, names, parts)
         names = tuple(name for name in names if name in found.runs)
         return Scores(
             con.table(f"temp.main.{RESULT}"), tuple(requested), truth.qrels, found.num_judged,

@@ -86,6 +86,12 @@ def _modules() -> dict[str, Any]:
     return found
 
 
+def check_machines(engine: Engine, files: Sequence[str]) -> None:
+    """Refuse machines that do not see some files, or have other programs; not every engine can tell."""
+    if files and hasattr(engine, "look_around"):
+        tasks.check_hosts(engine.look_around(partial(tasks.look_around, files)), files)
+
+
 def table_of(run: object, by: str) -> Any:
     """Return the table of runs, which an engine reads by itself, that is given as the run, or None."""
     readers = (one.table_of for one in _modules().values() if hasattr(one, "table_of"))
@@ -97,13 +103,13 @@ def score(
     engine: Engine,
     work: tasks.Work,
     names: Sequence[str],
-    sources: Sequence[object],
+    parts: Sequence[tasks.RunFiles],
 ) -> Collected:
     """Score runs; leave their values on the connection as `scoring.keep_values` does.
 
     The work is divided by query if it has a number of buckets, else by run.
     """
-    parts = tasks.parts(names, sources)
+    check_machines(engine, tasks.local_files(parts))
     if work.num_buckets:
         return _by_query(con, engine, work, names, parts)
     replies = list(engine.map(partial(runs.score, work), parts))

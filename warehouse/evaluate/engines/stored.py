@@ -112,6 +112,7 @@ class Elsewhere(Ahead):
             if self._engine is None:
                 opened = driver.opened(self._division.engine, self._division.master)
                 self._engine = self._stack.enter_context(opened)
+            driver.check_machines(self._engine, [task.folder])
             replies = list(self._engine.map(partial(compute, task), range(count)))
             tasks.check_versions(replies)
             con.execute(

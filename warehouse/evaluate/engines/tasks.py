@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import typing
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,7 +17,15 @@ import duckdb
 
 from warehouse.config.installation import adding
 from warehouse.config.settings import VERSION
-from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing, option
+from warehouse.errors import (
+    EngineError,
+    UsageError,
+    WarehouseError,
+    counted,
+    listing,
+    option,
+    url,
+)
 from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES
@@ -169,7 +178,10 @@ class RunFiles:
 class HasVersions(typing.Protocol):
     """A reply that says which programs computed it."""
 
-    versions: Versions
+    @property
+    def versions(self) -> Versions:
+        """The programs."""
+        ...
 
 
 # The place and the name of a run, and what was read of it or why it is refused.
@@ -200,9 +212,28 @@ class Reply:
 
 def parts(names: Sequence[str], runs: Sequence[object]) -> list[RunFiles]:
     """Divide runs into parts of about the same size, in order."""
+    sources = [_absolute(run) for run in runs]
     return [
-        RunFiles(first, tuple(names[first:end]), tuple(runs[first:end]))
+        RunFiles(first, tuple(names[first:end]), tuple(sources[first:end]))
         for first, end in divided([_size(run) for run in runs], _BYTES)
+    ]
+
+
+def _absolute(run: object) -> object:
+    """Return a source as a task finds it, whose current folder is another."""
+    if not isinstance(run, str | os.PathLike) or url(os.fspath(run)) is not None:
+        return run
+    if os.fspath(run) == "-":
+        raise UsageError(
+            f"-: tasks cannot read standard input: name a file, or leave out {option('engine', None)}"
+        )
+    return str(Path(run).absolute())
+
+
+def local_files(work: Iterable[RunFiles]) -> list[str]:
+    """Return the files of some parts that tasks read from a disk."""
+    return [
+        one for part in work for one in part.sources if isinstance(one, str) and url(one) is None
     ]
 
 
@@ -242,6 +273,33 @@ def check_versions(replies: Iterable[HasVersions]) -> None:
             f"{counted(len(others), 'task')} ran {found}, and this process runs {ours}: values of "
             "several versions are not mixed; install the same versions on every machine"
         )
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a task found on its machine: its name, the programs, and the files that it does not see."""
+
+    name: str
+    missing: tuple[str, ...]
+    versions: Versions = field(default_factory=versions)
+
+
+def look_around(files: Sequence[str]) -> Host:
+    """Look from a task for files that it is going to read."""
+    return Host(socket.gethostname(), tuple(file for file in files if not Path(file).exists()))
+
+
+def check_hosts(hosts: Sequence[Host], files: Sequence[str]) -> None:
+    """Refuse machines with other programs, or that do not see files which are seen here."""
+    check_versions(hosts)
+    for host in hosts:
+        lost = [file for file in host.missing if Path(file).exists()]
+        if lost:
+            raise EngineError(
+                f"the machine {host.name} does not see {listing(lost, 3)} ({len(lost):,} of "
+                f"{counted(len(files), 'file')}): every machine must see them under the same paths; "
+                "mount their folder there, or name another or URLs"
+            )
 
 
 def arrow(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
+import socket
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 from warehouse.config.installation import adding
 from warehouse.errors import EngineError, UsageError, first_line
@@ -22,6 +26,11 @@ _Result = TypeVar("_Result")
 
 _REPLY = "place long, reply binary"
 _LOCAL = "local[*]"
+# The tasks that look around where Spark does not say how many run at once.
+_TASKS = 8
+# Seconds in which a master has to answer.
+_ANSWER = 15
+_SERVER = re.compile(r"(\[[^\]]+\]|[^\[\]/:,]+):(\d+)")
 
 
 class Spark:
@@ -46,6 +55,14 @@ class Spark:
         with failures():
             frame = places.mapInArrow(tasks, _REPLY)
         return self.replies(frame)
+
+    def look_around(self, look: Callable[[], _Result]) -> list[_Result]:
+        """Call the function in as many tasks as run at once, so that each machine should have one."""
+        try:
+            number = self.session.sparkContext.defaultParallelism
+        except Exception:  # Spark Connect has no context
+            number = _TASKS
+        return self.map(lambda _: look(), range(number))
 
     def by_bucket(
         self,
@@ -143,18 +160,68 @@ def wrapped(session: Any) -> Spark:
 def connected(master: str | None) -> Iterator[Spark]:
     """Use the active session; if there is none, open one for the block."""
     try:
+        import pyarrow  # noqa: F401
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise UsageError(f"the engine spark needs pyspark: {adding('spark')}") from None
+    except ImportError as error:
+        raise UsageError(f"the engine spark needs {error.name}: {adding('spark')}") from None
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
         yield Spark(active)
         return
-    session = _open(SparkSession.builder, master or os.environ.get("SPARK_MASTER") or _LOCAL)
+    master = master or os.environ.get("SPARK_MASTER") or _LOCAL
+    _call(master)
+    with _log() as log:
+        with _stderr_in(log):
+            session = _open(SparkSession.builder, master)
+        try:
+            yield Spark(session)
+        finally:
+            with suppress(Exception):  # the error of the block is raised
+                session.stop()
+
+
+def _call(master: str) -> None:
+    """Refuse a master that does not answer: Spark itself would try for minutes."""
+    scheme, _, servers = master.partition("://")
+    if scheme not in ("spark", "sc"):
+        return
+    found = _SERVER.findall(servers) or [(servers.partition("/")[0], "15002")]
+    reason: OSError | None = None
+    for host, port in found:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER / len(found)).close()
+        except OSError as error:
+            reason = error
+        else:
+            return
+    raise EngineError(f"spark: no master answers at {master}: {reason}")
+
+
+@contextmanager
+def _log() -> Iterator[IO[bytes]]:
+    """Yield a file for Spark's own messages; it stays if there is an error, which names it."""
+    with tempfile.NamedTemporaryFile(prefix="warehouse-spark-", suffix=".log", delete=False) as log:
+        try:
+            yield log
+        except EngineError as error:
+            raise EngineError(f"{error}; Spark's own messages are in {log.name}") from error
+        except BaseException:
+            Path(log.name).unlink(missing_ok=True)
+            raise
+        Path(log.name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _stderr_in(log: IO[bytes]) -> Iterator[None]:
+    """Have a file get what is written to stderr in the block, and by processes that start in it."""
+    sys.stderr.flush()
+    ours = os.dup(2)
     try:
-        yield Spark(session)
+        os.dup2(log.fileno(), 2)
+        yield
     finally:
-        session.stop()
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 def _open(builder: Any, master: str) -> Any:
@@ -162,8 +229,6 @@ def _open(builder: Any, master: str) -> Any:
         builder = builder.remote(master)
     else:
         builder = builder.master(master).config("spark.ui.enabled", "false")
-        shown = str(sys.stderr.isatty()).lower()
-        builder = builder.config("spark.ui.showConsoleProgress", shown)
         builder = builder.config("spark.log.level", "ERROR")
         if master.startswith("local"):
             # tasks on this machine run on the Python that has this package
@@ -171,6 +236,18 @@ def _open(builder: Any, master: str) -> Any:
             os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
     with failures():
         return builder.appName("warehouse").getOrCreate()
+
+
+# What Spark's errors say, and what is to be done.
+_KNOWN = {
+    "No module named 'warehouse'": "the Python of the workers does not have this package: install "
+    "'ranking-warehouse[spark]' on each, in the same version, and name that Python in PYSPARK_PYTHON",
+    "PYTHON_VERSION_MISMATCH": "the Python of the workers is of another version than this one: "
+    "PYSPARK_PYTHON names the one that they run",
+    "Python worker exited unexpectedly": "the Python of a task was ended, probably for want of memory: "
+    "raise spark.executor.memoryOverhead or spark.executor.pyspark.memory, or give a task less with "
+    "--memory-limit",
+}
 
 
 @contextmanager
@@ -184,12 +261,9 @@ def failures() -> Iterator[None]:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
         text = str(error)
-        if "No module named 'warehouse'" in text:
-            raise UsageError(
-                "spark: the Python of the workers does not have this package: install "
-                "'ranking-warehouse[spark]' on each, in the same version, and name that Python in "
-                "PYSPARK_PYTHON"
-            ) from error
+        for words, advice in _KNOWN.items():
+            if words in text:
+                raise EngineError(f"spark: {advice}") from error
         if "JAVA_GATEWAY" in text or "Java" in text.split("\n")[0]:
             raise UsageError(
                 f"spark: {first_line(error)}: Spark needs Java 17 or newer; JAVA_HOME names its folder"

@@ -1,0 +1,97 @@
+"""What a user is told if a cluster is not there, or its machines are not as they must be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clusters import needs_spark
+from refusals import expect_refusal
+
+from warehouse import Warehouse
+from warehouse.errors import EngineError, UsageError
+from warehouse.evaluate.engines import tasks
+from warehouse.extensions.spark import engine
+
+RUN = "q1 Q0 a 1 2 t\n"
+
+
+class Machines:
+    """An engine of two machines, one of which finds other files or programs."""
+
+    def __init__(self, **other: Any) -> None:
+        self.other = other
+
+    def map(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
+        return [function(part) for part in parts]
+
+    def look_around(self, look: Callable[[], tasks.Host]) -> list[tasks.Host]:
+        return [look(), tasks.Host(**{"name": "node7", "missing": (), **self.other})]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.run", "two.run"):
+        Path(name).write_text(RUN)
+    return ["one.run", "two.run"]
+
+
+def score(files: list[str], engine: object) -> Any:
+    return Warehouse.score({"q1": {"a": 1}}, files, "RR", engine=engine)
+
+
+def test_a_machine_that_does_not_see_the_files(files: list[str]) -> None:
+    seen = [str(Path(name).absolute()) for name in files]
+    with expect_refusal(
+        f"machine node7 does not see {seen[1]} (1 of 2 files) … mount", EngineError
+    ):
+        score(files, Machines(missing=(seen[1],)))
+    with expect_refusal("1 task ran … 0.0.1 … same versions", EngineError):
+        score(files, Machines(versions=tasks.Versions("0.0.1", "1.0")))
+    # a file that is nowhere is refused as ever, with its absolute path
+    assert score(files, Machines()).board().fetchall() == [("one", 1.0), ("two", 1.0)]
+    found = score([*files, "none.run"], Machines(missing=(str(Path("none.run").absolute()),)))
+    assert "no such file" in str(found.refused["none"])
+
+
+def test_standard_input_is_no_file_of_a_task(files: list[str]) -> None:
+    with expect_refusal("standard input", UsageError):
+        score(["-", *files], Machines())
+
+
+def test_no_master_answers() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for master in (f"spark://127.0.0.1:{port}", f"sc://127.0.0.1:{port}/;token=x"):
+        with expect_refusal(f"no master answers at {master}", EngineError):
+            engine._call(master)
+    with socket.socket() as there:
+        there.bind(("127.0.0.1", 0))
+        there.listen()
+        engine._call(f"spark://127.0.0.1:{port},127.0.0.1:{there.getsockname()[1]}")
+
+
+@pytest.mark.slow
+@needs_spark
+def test_spark_is_quiet_and_says_why_a_task_died(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with engine.connected("local[1]") as spark:
+        assert spark.map(lambda part: part + 1, [1, 2]) == [2, 3]
+    assert not list(tmp_path.glob("warehouse-spark-*"))
+    assert capfd.readouterr().err == ""
+    with (
+        expect_refusal("want of memory … --memory-limit … Spark's own messages", EngineError),
+        engine.connected("local[1]") as spark,
+    ):
+        spark.map(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1])
+    assert list(tmp_path.glob("warehouse-spark-*"))
