@@ -268,7 +268,7 @@ def test_every_example_runs_as_printed(
     if ("--lake" in line and name != "push") or name in LAKE:
         from warehouse.extensions.lake import push
 
-        push(Warehouse(folder / "warehouse.duckdb"), folder / "lake")
+        push(Warehouse(folder / "warehouse.duckdb"), folder / "lake", with_runs=name == "pull")
     if name == "shell":
         program.other("harlequin", 'echo "$@"')
     words = words_of(line)
@@ -300,6 +300,7 @@ def test_every_example_runs_as_printed(
             "judges combine",
             "lake optimize",
             "publish",
+            "pull",
             "push",
             "report",
             "serve",

@@ -39,7 +39,8 @@ EXTENSIONS = {
         sql=_FOLDER / "lake" / "sql",
         lakes=["warehouse.extensions.lake.shared_lake"],
         commands={
-            one: f"warehouse.extensions.lake.commands.{one}" for one in ("lake", "push", "collect")
+            one: f"warehouse.extensions.lake.commands.{one}"
+            for one in ("lake", "push", "collect", "pull")
         },
     ),
     "peers": Extension(

@@ -24,7 +24,7 @@ from refusals import expect_refusal
 from warehouse import Warehouse
 from warehouse.analyze.gate_results import who
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.extensions.lake import collect, push, shared_lake
+from warehouse.extensions.lake import collect, pull, push, shared_lake
 from warehouse.extensions.lake.tables import TABLES, Lake
 from warehouse.extensions.server.replicas import Replicas
 from warehouse.store.database import Resources
@@ -689,3 +689,61 @@ def test_a_lake_of_others(
         assert [row["dataset"] for row in found.snapshot.state.datasets] in ([], ["tiny"])
     for made in (team, folder / "replica.duckdb"):
         assert not Path(made).exists() or SECRET.encode() not in Path(made).read_bytes()
+
+
+def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., Answer]) -> None:
+    """Runs are pushed whole, pulled into another file, evaluated there, and their values pushed."""
+    one, lake = filled(tmp_path / "one.duckdb", "both", "half"), tmp_path / "lake"
+    one.ingest_run(
+        "tiny", {"q1": {"d1": 0.1, "d2": 0.9}, "q2": {}}, name="low", lower_is_better=True
+    )
+    push(one, lake)
+    two = Warehouse(tmp_path / "two.duckdb")
+    with expect_refusal("nobody has pushed its judgments … --with-runs"):
+        pull(two, lake)
+    answer = run("push", "--lake", str(lake), "--with-runs", "--db", str(one.path))
+    assert "predictions of 3 runs, judgments of 1 qrels" in answer.err
+    assert (
+        "has all of it"
+        in run("push", "--lake", str(lake), "--with-runs", "--db", str(one.path)).err
+    )
+    assert [done.name for done in pull(two, lake, run="ha*")] == ["tiny", "half"]
+    assert run("pull", "--lake", str(lake), "--db", str(two.path)).code == 0
+    for sql in (
+        "select dataset, run, system, tags, run_at from runs order by all",
+        "select run, query_id, doc_id, score, rank from predictions order by all",
+        "select query_id, doc_id, relevance, iteration from qrels order by all",
+        "select name, content_hash, lower_is_better from store.run order by all",
+        "select content_hash from store.qrels",
+    ):
+        assert rows(two, sql) == rows(one, sql)
+    for wh in (one, two):
+        wh.evaluate("tiny", metrics=["RR"])
+    assert push(two, lake)["evaluation"] == 3
+    team = Warehouse(tmp_path / "team.duckdb")
+    collect(team, lake)
+    one.evaluate("tiny")
+    assert [r for r in rows(team, BOARD) if r[2] == "RR"] == [
+        r for r in rows(one, BOARD) if r[2] == "RR"
+    ]
+    # a run that nobody has pushed whole is named, and the others are loaded
+    one.ingest_run("tiny", RUNS["last"], name="last")
+    push(one, lake)
+    with expect_refusal("predictions of tiny/last … --with-runs"):
+        pull(Warehouse(tmp_path / "three.duckdb"), lake)
+    with expect_refusal("no run nope … tiny/both"):
+        pull(two, lake, run="nope")
+
+
+def test_a_forged_run_is_not_pulled(tmp_path: Path) -> None:
+    one, lake = filled(tmp_path / "one.duckdb", "both", "half"), tmp_path / "lake"
+    push(one, lake, with_runs=True)
+    forged = Lake(str(lake)).read("prediction").to_table()
+    again = forged.to_pylist()
+    again[0]["score"] = [9.0 for _ in again[0]["score"]]
+    shutil.rmtree(lake / "prediction")
+    Lake(str(lake)).append("prediction", type(forged).from_pylist(again, forged.schema))
+    two = Warehouse(tmp_path / "two.duckdb")
+    with expect_refusal("run … tiny … damaged or forged"):
+        pull(two, lake)
+    assert rows(two, "select count(*) from runs") in ([(0,)], [(1,)])

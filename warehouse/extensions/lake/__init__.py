@@ -6,28 +6,58 @@ The functions are what commands and scripts call; the core calls those of `share
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from warehouse.extensions.lake.shared_lake import Pushed
+    from warehouse.ingest import Loaded
     from warehouse.report.replica import Published
     from warehouse.warehouse import Warehouse
 
 
 def push(
-    warehouse: Warehouse, lake: str | os.PathLike[str], *, make_current: bool = False
+    warehouse: Warehouse,
+    lake: str | os.PathLike[str],
+    *,
+    make_current: bool = False,
+    with_runs: bool = False,
 ) -> Pushed:
     """Add the runs and values that a lake does not have; return the numbers of rows by table.
 
     A lake is a folder, or a URL as s3://bucket/lake, of Delta tables to which many may push at once.
-    Predictions, judgments, slices and curves are not pushed. The same push twice changes nothing,
-    and nobody sees an evaluation by half. Other qrels than those that are current in the lake become
-    so only to `make_current`. The `notes` of the answer say so, and which runs the lake has with other
-    predictions. Needs the extra "lake". Raises UsageError and DatabaseError.
+    Slices and curves are not pushed, nor predictions and judgments unless `with_runs`. The same push
+    twice changes nothing, and nobody sees an evaluation by half. Other qrels than those that are
+    current in the lake become so only to `make_current`. The `notes` of the answer say so, and which
+    runs the lake has with other predictions. Needs the extra "lake". Raises UsageError and
+    DatabaseError.
     """
-    from warehouse.extensions.lake import shared_lake
+    from warehouse.extensions.lake import contents, shared_lake
 
-    return shared_lake.push(warehouse.file, os.fspath(lake), make_current=make_current)
+    added = shared_lake.push(warehouse.file, os.fspath(lake), make_current=make_current)
+    if with_runs:
+        added.update(contents.push(warehouse.file, os.fspath(lake)))
+    return added
+
+
+def pull(
+    warehouse: Warehouse,
+    lake: str | os.PathLike[str],
+    dataset: str | None = None,
+    *,
+    run: str | Iterable[str] = (),
+) -> list[Loaded]:
+    """Load the current qrels and runs of a lake, of one dataset or of all; return what was loaded.
+
+    The runs are those that were pushed `with_runs`; `run` chooses by names or patterns. Each content is
+    loaded only if its rows have the hash that the lake knows it by. Raises UsageError for runs whose
+    predictions nobody has pushed, after the others are loaded, and ConflictError for a name that has
+    other content here. Needs the extra "lake".
+    """
+    from warehouse.extensions.lake import contents
+
+    runs = [run] if isinstance(run, str) else list(run)
+    return list(contents.pull(warehouse, os.fspath(lake), dataset, runs))
 
 
 def collect(

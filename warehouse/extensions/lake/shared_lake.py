@@ -47,7 +47,7 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
     if there["qrels"] is not None and there["made_current"] is None:
         raise UsageError(f"{url}: {_OTHER_PROGRAM}")
     by, now = who(), dt.datetime.now(dt.UTC).isoformat()
-    with file.read() as con, _registered(con, there), _lake_errors(url):
+    with file.read() as con, _registered(con, there), lake_errors(url):
         rows: dict[str, Any] = {}
         for table in TABLES:
             known_by = _KNOWN_BY.get(table, table)
@@ -153,6 +153,21 @@ def collect(
 
     It replaces an earlier one. `version` is one of the lake's versions, None the newest.
     """
+    with (
+        collected(url, version, per_query=per_query, lock_timeout=lock_timeout) as (made, left_out),
+        made.read() as con,
+    ):
+        published = replica.publish(
+            con, made.path, target, called=LAKE + url, lock_timeout=lock_timeout
+        )
+    return replace(published, notes=tuple(_left_out(*one) for one in left_out))
+
+
+@contextmanager
+def collected(
+    url: str, version: int | None = None, *, per_query: bool = False, lock_timeout: float = 0
+) -> Iterator[tuple[WarehouseFile, list[tuple[Any, ...]]]]:
+    """Yield a file of a lake, for the block, and rows about the qrels that it leaves out."""
     Lake(url).check()
     lake = Lake(url, version)
     if lake.read("qrels") is not None and lake.read("made_current") is None:
@@ -170,7 +185,7 @@ def collect(
                     con.execute(f"create temp table {name} as\n{_pushed(table)}")
                 else:
                     con.register(name, rows)
-            with _lake_errors(url):
+            with lake_errors(url):
                 con.execute(render("lake/collect"))
                 left_out = con.execute(render("lake/left_out")).fetchall()
                 twice = con.execute(render("lake/contradictions")).fetchall()
@@ -184,11 +199,7 @@ def collect(
                 "union all select view_name, 'view' from duckdb_views() where temporary and not internal"
             ).fetchall():
                 con.execute(f"drop {kind} temp.{name}")
-        with made.read() as con:
-            published = replica.publish(
-                con, made.path, target, called=LAKE + url, lock_timeout=lock_timeout
-            )
-    return replace(published, notes=tuple(_left_out(*one) for one in left_out))
+        yield made, left_out
 
 
 def _left_out(
@@ -202,7 +213,7 @@ def _left_out(
 
 
 @contextmanager
-def _lake_errors(url: str) -> Iterator[None]:
+def lake_errors(url: str) -> Iterator[None]:
     """Raise the engine's errors about rows of the lake as one sentence about it."""
     try:
         yield

@@ -10,7 +10,13 @@ from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 5
-EXAMPLES = {"push": ("warehouse push --lake lake", "warehouse push --lake lake --make-current")}
+EXAMPLES = {
+    "push": (
+        "warehouse push --lake lake",
+        "warehouse push --lake lake --make-current",
+        "warehouse push --lake lake --with-runs",
+    )
+}
 
 
 def push(
@@ -28,6 +34,14 @@ def push(
             "against them.",
         ),
     ] = False,
+    with_runs: Annotated[
+        bool,
+        typer.Option(
+            "--with-runs",
+            help="Push the predictions and judgments too, so that others can compute more metrics: "
+            "warehouse pull.",
+        ),
+    ] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -37,18 +51,22 @@ def push(
 
     A lake is a folder of Delta tables, which many may write at once. Only what it does not have is
     added: the same push twice changes nothing. Values come before the row that makes them visible,
-    so that nobody sees an evaluation by half. Predictions and judgments stay in the file. What is
+    so that nobody sees an evaluation by half. Predictions and judgments stay in the file, unless
+    --with-runs pushes those of the current runs and qrels. What is
     current in the lake stays so: newer qrels of a dataset take their place with --make-current.
     Needs the extra "lake".
     """
-    from warehouse.extensions.lake import shared_lake
+    from warehouse.extensions.lake import contents, shared_lake
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     added = shared_lake.push(wh.file, lake, make_current=make_current)
     for note in added.notes:
         output.say(note)
-    if not any(added.values()):
+    whole = contents.push(wh.file, lake) if with_runs else {}
+    if not any((*added.values(), *whole.values())):
         output.say(f"{lake}: has all of it")
-        return
-    output.say(f"{lake}: {shared_lake.said(added)}")
+    if any(added.values()):
+        output.say(f"{lake}: {shared_lake.said(added)}")
+    if any(whole.values()):
+        output.say(f"{lake}: pushed {contents.said(whole)}")
