@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from clusters import needs_spark
 from hostile_sql import SECRET
 from lakes import needs_lake
 from projects import Answer
@@ -449,8 +450,9 @@ def test_people_sync_into_one_lake(
     ]
 
 
-def test_other_engines_read_the_tables(tmp_path: Path) -> None:
-    """The SQL that lies beside the tables gives the board and the values of a collected file."""
+@pytest.mark.parametrize("engine", ["duckdb", "polars", pytest.param("spark", marks=[needs_spark])])
+def test_other_engines_read_the_tables(tmp_path: Path, engine: str) -> None:
+    """The SQL of the views gives the board and the values of a collected file."""
     lake = tmp_path / "lake"
     one = filled(tmp_path / "one.duckdb", "both", "half")
     push(one, lake)
@@ -467,16 +469,64 @@ def test_other_engines_read_the_tables(tmp_path: Path) -> None:
     assert {table: was.count for table, (was, _) in counts.items() if table in before} == before
     team = Warehouse(tmp_path / "team.duckdb")
     collect(team, lake)
-    with duckdb.connect() as con:
-        for table in TABLES:
-            con.register(f"delta_{table}", Lake(str(lake)).read(table))
-            con.execute(f"create table {table} as from delta_{table}")
-            con.execute(f"insert into {table} from {table}")  # as after two equal pushes
-        con.execute(shared_lake.views())
-        for view, wanted in (("board", BOARD), ("query_values", CURRENT)):
-            some = "dataset, run, metric" + (", query_id" if view == "query_values" else "")
-            sql = f"select {some}, value from {view} order by all"
-            assert con.execute(sql).fetchall() == rows(team, wanted) != []
+    found = {"duckdb": by_duckdb, "polars": by_polars, "spark": by_spark}[engine](lake)
+    for view, wanted in (("board", BOARD), ("query_values", CURRENT)):
+        some = ["dataset", "run", "metric"] + (["query_id"] if view == "query_values" else [])
+        assert found(view, [*some, "value"]) == rows(team, wanted) != []
+
+
+Reader = Callable[[str, list[str]], list[tuple[Any, ...]]]
+
+
+def tables_of(lake: Path) -> dict[str, Any]:
+    """Return the tables of a lake, each row twice, as after two equal pushes."""
+    import pyarrow
+
+    found = {table: Lake(str(lake)).read(table).to_table() for table in TABLES}
+    return {table: pyarrow.concat_tables([rows, rows]) for table, rows in found.items()}
+
+
+def statements() -> list[str]:
+    """Return the statements of the views, without the comment."""
+    text = shared_lake.views().partition("*/")[2]
+    return [one.strip() for one in text.split(";") if one.strip()]
+
+
+def by_duckdb(lake: Path) -> Reader:
+    con = duckdb.connect()
+    for table, found in tables_of(lake).items():
+        con.register(table, found)
+    con.execute(shared_lake.views())
+    return lambda view, names: con.sql(
+        f"select {', '.join(names)} from {view} order by all"
+    ).fetchall()
+
+
+def by_polars(lake: Path) -> Reader:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    context = polars.SQLContext()
+    for table, found in tables_of(lake).items():
+        context.register(table, polars.from_arrow(found).lazy())
+    for one in statements():
+        name, _, query = one.removeprefix("create view ").partition(" as\n")
+        context.register(name, context.execute(query))
+    return lambda view, names: sorted(
+        context.execute(f"from {view}").select(names).collect().rows()
+    )
+
+
+def by_spark(lake: Path) -> Reader:
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+    for table, found in tables_of(lake).items():
+        session.createDataFrame(found).createOrReplaceTempView(table)
+    for one in statements():
+        session.sql(one.replace("create view", "create temporary view", 1))
+
+    def read(view: str, names: list[str]) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in session.table(view).select(*names).collect())
+
+    return read
 
 
 def test_pages_of_a_lake_follow_it(tmp_path: Path) -> None:
