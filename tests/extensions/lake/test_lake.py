@@ -797,3 +797,15 @@ def test_a_forged_run_is_not_pulled(tmp_path: Path) -> None:
     with expect_refusal("run … tiny … damaged or forged"):
         pull(two, lake)
     assert rows(two, "select count(*) from runs") in ([(0,)], [(1,)])
+
+
+def test_pages_do_not_count_what_a_lake_does_not_have(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    push(filled(tmp_path / "one.duckdb", "both"), lake)
+    team = Warehouse(tmp_path / "team.duckdb")
+    collect(team, lake)
+    team.report(tmp_path / "pages")
+    page = (tmp_path / "pages/tiny/queries/q1.html").read_text()
+    assert "made from a lake" in page
+    assert "judged document" not in page
+    assert "Lists side by side" not in page

@@ -240,6 +240,12 @@ class Contents:
             return _row(listings.all_datasets(con), dataset=self.dataset)
 
     @_once
+    def has_lists(self) -> bool:
+        """Whether the file has the lists and judgments; one that was made from a lake has none."""
+        with self.file.read() as con:
+            return not database.is_collected(con)
+
+    @_once
     def qrels(self) -> Record:
         """The current qrels."""
         with self.file.read() as con:
