@@ -167,7 +167,7 @@ def test_a_wrong_command_is_found() -> None:
 
 def test_what_is_said_of_the_project() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    citation = load(CHECKOUT / "docs" / "CITATION.cff")
+    citation = load(CHECKOUT / ".github" / "CITATION.cff")
     for key in ("version", "license", "keywords"):
         assert citation[key] == project[key]
     hooks = load(CHECKOUT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
