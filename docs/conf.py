@@ -5,6 +5,7 @@ Nothing of it needs a network, so the pages can be read from a disk.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,19 @@ def block(translator: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
+def lead_on(app: Any, name: str, source: list[str]) -> None:
+    """Let a link to the reference's index lead to the generated page that its title names.
+
+    Where the sources are read, as on a code host, there is only the index.
+    """
+    link = re.compile(r'(\]\((?:[\w./]*/)?)index\.md "([\w./#-]+)"\)')
+    source[0] = link.sub(r"\1\2)", source[0])
+
+
 def setup(app: Any) -> None:
     """Generate the reference before the pages are read."""
     import generate
 
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
+    app.connect("source-read", lead_on)
     app.connect("builder-inited", lambda _: generate.write(HERE / "reference"))
