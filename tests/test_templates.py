@@ -628,6 +628,7 @@ def test_every_template_is_asked_for() -> None:
         "relations",
         "macros",
         "composed",
+        "holes",
     }
     package = Path(templates.__file__).parents[1]
     files = [*package.rglob("*.py"), *FILES]

@@ -13,6 +13,16 @@ from warehouse.extending import API, Extension
 _FOLDER = Path(__file__).parent
 
 EXTENSIONS = {
+    "collections": Extension(
+        summary="What a test collection can tell, and how well runs reproduce others.",
+        api=API,
+        sql=_FOLDER / "collections" / "sql",
+        pages=["warehouse.extensions.collections.page:COLLECTION"],
+        commands={
+            one: f"warehouse.extensions.collections.commands.{one}"
+            for one in ("collection", "discriminate", "reproduce", "reusability")
+        },
+    ),
     "imports": Extension(
         summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
         api=API,
@@ -48,12 +58,6 @@ EXTENSIONS = {
         api=API,
     ),
     "ranx": Extension(summary="The interface of ranx, for programs that use it.", api=API),
-    "reproduction": Extension(
-        summary="How well runs reproduce others, as repro_eval measures it.",
-        api=API,
-        sql=_FOLDER / "reproduction" / "sql",
-        commands={"reproduce": "warehouse.extensions.reproduction.commands.reproduce"},
-    ),
     "server": Extension(
         summary="The pages live, as a read-only server.",
         api=API,

@@ -16,7 +16,7 @@ EXAMPLES = {
         "warehouse holes -d dl19 --top 20",
         "warehouse holes bm25 tasb -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
         "warehouse holes -d dl19 --by-run -f csv",
-        "warehouse holes -d dl19 --depth 20 --order greatest-error --top 10",
+        "warehouse holes -d dl19 --depth 20 --order average-error --top 10",
     )
 }
 

@@ -10,22 +10,21 @@ import duckdb
 
 from warehouse.analyze import (
     compare,
-    discrimination,
     holes,
     past,
     ranked_lists,
     resampling,
-    reusability,
     run_choice,
     significance,
     stored_metrics,
 )
 from warehouse.analyze.compare import How
-from warehouse.analyze.discrimination import Discrimination
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, check_names, command, counted, listing
 from warehouse.evaluate import candidates, what_if
 from warehouse.evaluate.plan import plan
+from warehouse.extensions.collections import discrimination, uniques
+from warehouse.extensions.collections.discrimination import Discrimination
 from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
@@ -122,7 +121,7 @@ def collection(
     choice: Choice = run_choice.ALL,
     on_step: Callable[[str], None] | None = None,
 ) -> Collection:
-    """Make the report; the arguments are those of `Warehouse.collection`.
+    """Make the report; the arguments are those of `collections.collection`.
 
     Each part has a connection of its own, as some put their own judgments and hits before those of
     the file.
@@ -153,7 +152,7 @@ def collection(
             _put_resolution(con, of, how, difference, made)
             step("resolution")
         with file.read() as con:
-            left_out = reusability.reusability(
+            left_out = uniques.reusability(
                 con, of.dataset, of.runs, of.names, by=by, depth=depth, protocol=protocol,
                 on_group=on_step,
             )  # fmt: skip
@@ -213,15 +212,15 @@ def _put_judgments(con: duckdb.DuckDBPyConnection, of: _Subject, depth: int, mad
     """Count judgments by query and grade, and the pool by depth; makes `head` of the whole lists."""
     runs = ranked_lists.current_runs(con, of.dataset, of.runs)
     holes.put_heads(con, of.dataset, runs, of.rules, None)
-    made.put("topics", _kept(con, "collection_topics"))
-    made.put("grades", _kept(con, "collection_grades"))
+    made.put("topics", _kept(con, "topics"))
+    made.put("grades", _kept(con, "grades"))
     depths = sorted({depth, *(one for one in _DEPTHS if one < depth)})
-    made.put("pool", _kept(con, "collection_pool", depths=depths))
+    made.put("pool", _kept(con, "pool", depths=depths))
 
 
 def _put_ties(con: duckdb.DuckDBPyConnection, of: _Subject, made: _Report) -> None:
     """Say which runs have tied scores, and how far the order within ties can move their values."""
-    found = _kept(con, "collection_tied")
+    found = _kept(con, "tied")
     tied = [str(row["run"]) for row in database.records(found)]
     if not tied:
         return
@@ -242,7 +241,7 @@ def _put_ties(con: duckdb.DuckDBPyConnection, of: _Subject, made: _Report) -> No
         "relevant_last": [last.get(key) for key in keys],
         "relevant_first": [first.get(key) for key in keys],
     }
-    made.put("ties", _kept(con, "collection_ties", given))
+    made.put("ties", _kept(con, "ties", given))
 
 
 def _put_resolution(
@@ -278,14 +277,14 @@ def _put_resolution(
             for column, cell in zip(ranked.values(), row, strict=True):
                 column.append(cell)
     given = {**ranked, "metrics": of.names, "anova_needed": _for_anova(con, of, how, difference)}
-    tested = _kept(con, "collection_variance", variances="variance", difference=difference)
+    tested = _kept(con, "variance", variances="variance", difference=difference)
     power = render(
         "analyses/power", tested=ident(tested.alias), alpha=how.alpha, power=compare.POWER
     )
     made.put(
         "resolution",
         _kept(
-            con, "collection_resolution", given,
+            con, "resolution", given,
             tested=ident(tested.alias), power=power,
         ),
         f"ranks in the middle {1 - how.alpha:.0%} of {how.resamples:,} resamples of the queries (seed "
@@ -339,7 +338,7 @@ def _of_metric(
     con: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation
 ) -> duckdb.DuckDBPyRelation:
     """Return, of leave-out-uniques, what it says about each metric."""
-    sql = render("analyses/collection_uniques", left_out=ident(relation.alias))
+    sql = render("collections/uniques", left_out=ident(relation.alias))
     return database.keep(con, sql, name="collection_uniques")
 
 
@@ -349,7 +348,8 @@ def _kept(
     given: Mapping[str, object] | None = None,
     **words: Any,
 ) -> duckdb.DuckDBPyRelation:
-    return database.keep(con, render(f"analyses/{analysis}", **words), given, name=analysis)
+    sql = render(f"collections/{analysis}", **words)
+    return database.keep(con, sql, given, name=f"collection_{analysis}")
 
 
 def _nested(

@@ -65,10 +65,12 @@ def reusability(
     ranked too low. Runs of one team resemble each other, so leave them out together: --by team, with a
     tag. Nothing is stored.
     """
+    from warehouse.extensions import collections
     from warehouse.warehouse import Warehouse
 
     with Progress("leaving out", "group") as step:
-        found = Warehouse(db, lock_timeout=lock_timeout).reusability(
+        found = collections.reusability(
+            Warehouse(db, lock_timeout=lock_timeout),
             dataset, runs or (), metric or (), by=by, depth=depth, protocol=protocol, run=run or (),
             system=system or (), tag=tag or (), on_group=step,
         )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from refusals import expect_refusal
 from shared_cases import case
 
-from warehouse.analyze import collection
+from warehouse.extensions.collections import collection, discriminate, report, reusability
 from warehouse.report import charts
 from warehouse.warehouse import Warehouse
 
@@ -44,7 +44,7 @@ def test_discriminative_power_by_hand(eight: Warehouse) -> None:
     So two of three pairs are separated at 0.05, and one at 0.01. Of reciprocal ranks 1 and 1/2, two
     of eight make a mean difference of 1/8, six of eight one of 3/8. Success@2 is 1 for every run.
     """
-    found = eight.discriminate("eight", metrics="RR Success@2", test="sign")
+    found = discriminate(eight, "eight", metrics="RR Success@2", test="sign")
     assert found.fetchall() == [("RR", 3, 2, 2 / 3, 1 / 8, 0), ("Success@2", 3, 0, 0.0, 0.0, 0)]
     levels = [row[1:] for row in found.levels.fetchall() if row[0] == "RR"]
     assert levels == [
@@ -52,15 +52,15 @@ def test_discriminative_power_by_hand(eight: Warehouse) -> None:
         (2, "one", "mixed", -3 / 8, pytest.approx(1 / 32), True),
         (3, "one", "two", -1 / 2, pytest.approx(1 / 128), True),
     ]
-    assert eight.discriminate("eight", metrics="RR", test="sign", alpha=0.01).fetchall() == [
+    assert discriminate(eight, "eight", metrics="RR", test="sign", alpha=0.01).fetchall() == [
         ("RR", 3, 1, 1 / 3, 3 / 8, 0)
     ]
     # a pair without a difference has no t, so that it is no hypothesis
-    assert eight.discriminate("eight", metrics="Success@2", test="t").fetchall() == [
+    assert discriminate(eight, "eight", metrics="Success@2", test="t").fetchall() == [
         ("Success@2", 0, 0, None, None, 3)
     ]
     with expect_refusal("tuky … tukey"):
-        eight.discriminate("eight", metrics="RR", test="tuky")
+        discriminate(eight, "eight", metrics="RR", test="tuky")
 
 
 def _labels(spec: charts.Spec) -> Sequence[str]:
@@ -99,7 +99,7 @@ def test_leave_out_uniques_by_hand(pool: Warehouse) -> None:
     below `one` and `three`: two pairs of three swap, and tau-b is -1/3. c is not relevant: nothing
     changes.
     """
-    found = pool.reusability("pool", metrics="RR", depth=2)
+    found = reusability(pool, "pool", metrics="RR", depth=2)
     rows = [row.as_dict() for row in found]
     assert [(row["left_out"], row["unique_judged"], row["unique_relevant"]) for row in rows] == [
         ("two", 2, 2), ("three", 1, 0), ("one", 0, 0),
@@ -110,16 +110,16 @@ def test_leave_out_uniques_by_hand(pool: Warehouse) -> None:
         "value_after": pytest.approx((1 / 3 + 1 / 2) / 2),
     }  # fmt: skip
     assert [(row["tau_b"], row["rank_loss"]) for row in rows[1:]] == [(1.0, 0)] * 2
-    documents = pool.reusability("pool", metrics="RR", depth=2).documents
+    documents = reusability(pool, "pool", metrics="RR", depth=2).documents
     assert sorted(documents.fetchall()) == [
         ("three", "q1", "c", 0.0), ("two", "q1", "b", 1.0), ("two", "q2", "d", 2.0),
     ]  # fmt: skip
     # of the whole lists, only d and c have one run
-    assert {row.left_out: row.unique_judged for row in pool.reusability("pool", metrics="RR")} == {
+    assert {row.left_out: row.unique_judged for row in reusability(pool, "pool", metrics="RR")} == {
         "one": 0, "two": 1, "three": 1,
     }  # fmt: skip
     # north has a, c, e among its first two, and south b, d and f of which north has none there
-    teams = pool.reusability("pool", metrics="RR", by="team", depth=2)
+    teams = reusability(pool, "pool", metrics="RR", by="team", depth=2)
     assert {(row.left_out, row.runs, row.unique_judged) for row in teams} == {
         ("north", 2, 3), ("south", 1, 2),
     }  # fmt: skip
@@ -130,7 +130,7 @@ def test_without_uniques_the_values_are_those_of_fewer_judgments(dl19: Warehouse
     """Judgments that are left out, and judgments that were never loaded, give the same values."""
     metrics = ["nDCG@10", "AP(rel=2)", "bpref"]
     runs = ["bm25", "tasb", "ada2"]
-    found = dl19.reusability("dl19", runs, metrics, depth=10)
+    found = reusability(dl19, "dl19", runs, metrics, depth=10)
     left = {
         (query, document)
         for group, query, document, _ in found.documents.fetchall()
@@ -167,7 +167,7 @@ def test_what_cannot_be_left_out(pool: Warehouse) -> None:
     ]
     for wanted, names, words in refused:
         with expect_refusal(wanted):
-            pool.reusability(*names, **words)
+            reusability(pool, *names, **words)
 
 
 TIED = {"q1": {"x": 2.0, "a": 2.0, "c": 1.0}, "q2": {"d": 2.0, "e": 2.0, "y": 2.0, "f": 1.0}}
@@ -185,8 +185,8 @@ def test_the_report_by_hand(tmp_path: Path) -> None:
     wh.ingest_qrels("tied", QRELS)
     wh.ingest_run("tied", LISTS["one"], name="one")
     wh.ingest_run("tied", TIED, name="tied")
-    found = wh.collection("tied", metrics="RR P@1", depth=3, test="t")
-    assert list(found.sections) == [name for name in collection.SECTIONS if name != "judges"]
+    found = collection(wh, "tied", metrics="RR P@1", depth=3, test="t")
+    assert list(found.sections) == [name for name in report.SECTIONS if name != "judges"]
     assert found.topics.fetchall() == [
         ("judged", 6, 3, 3.0, 3, 0, 2), ("relevant", 4, 2, 2.0, 2, 0, 2),
     ]  # fmt: skip
@@ -215,25 +215,4 @@ def test_reports_that_cannot_be(pool: Warehouse) -> None:
         ("no qrels", ("unjudged",), {"metrics": "RR"}),
     ):
         with expect_refusal(wanted):
-            pool.collection(*names, **words)
-
-
-def test_ranks_that_hold_together(dl19: Warehouse) -> None:
-    """A run ranks below all that beat it significantly in Tukey's test, and above all that it beats."""
-    asked = {"metrics": "nDCG@10", "resamples": 500}
-    board = dl19.leaderboard("dl19", ranks=True, together=True, **asked)
-    pairs = dl19.compare("dl19", [], "nDCG@10", all_pairs=True, test="tukey", resamples=500)
-    beats = [
-        (row.run, row.base) if row.difference > 0 else (row.base, row.run)
-        for row in pairs
-        if row.is_significant
-    ]
-    assert len(beats) > 10
-    own = {row.run: row for row in dl19.leaderboard("dl19", ranks=True, **asked)}
-    for row in board:
-        above, below = (sum(pair[at] == row.run for pair in beats) for at in (1, 0))
-        assert (row.rank_low, row.rank_high) == (1 + above, 9 - below)
-        assert row.rank_low <= row.place <= row.rank_high
-        assert row.p_first == own[row.run].p_first
-    with expect_refusal("together"):
-        dl19.leaderboard("dl19", metrics="nDCG@10", together=True)
+            collection(pool, *names, **words)

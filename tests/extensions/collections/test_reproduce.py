@@ -17,8 +17,8 @@ from refusals import expect_refusal
 from shared_cases import case, needs_cases
 
 from warehouse.errors import UsageError
-from warehouse.extensions.reproduction import reproduce
-from warehouse.extensions.reproduction.measures import Reproduction
+from warehouse.extensions.collections import reproduce
+from warehouse.extensions.collections.reproduction import Reproduction
 from warehouse.warehouse import Warehouse
 
 pytest.importorskip("scipy")

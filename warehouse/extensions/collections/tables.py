@@ -8,9 +8,10 @@ from html import escape
 
 import duckdb
 
-from warehouse.analyze.collection import SECTIONS, Collection
+from warehouse.extensions.collections.report import SECTIONS, Collection
 from warehouse.report import formats
 from warehouse.report.formats import Writer
+from warehouse.report.result import Result
 from warehouse.sql_text.quoting import ident
 
 _TITLES: Mapping[str, str] = {
@@ -96,7 +97,7 @@ def sections(found: Collection, difference: float) -> list[Section]:
     ]
 
 
-def page(found: Collection, asked: Sequence[Section], writer: Writer) -> str:
+def _page(found: Collection, asked: Sequence[Section], writer: Writer) -> str:
     """Write all sections, and the advice below them in documents (a terminal has it as notes)."""
     parts = []
     for one in asked:
@@ -128,3 +129,19 @@ def _listed(sentences: Sequence[str], format: str) -> str:
         items = "".join(f"<li>{escape(formats.one_line(one))}</li>\n" for one in sentences)
         return f"<ul>\n{items}</ul>\n"
     return "".join(f"- {formats.one_line(one)}\n" for one in sentences)
+
+
+def result(found: Collection, difference: float) -> Result:
+    """Return the report on a collection: for people a table for each section, below its title."""
+    parted = sections(found, difference)
+    parts: dict[str, Result | None] = {
+        one.name: Result(
+            one.relation, one.told, titles=one.titles, unneeded=one.unneeded, spare=one.spare
+        )
+        for one in parted
+    }
+
+    def page(writer: Writer) -> str:
+        return _page(found, parted, writer)
+
+    return Result(found.relation, found.advice, page=page, tables=parts, details=found)

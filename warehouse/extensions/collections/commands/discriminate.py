@@ -78,10 +78,12 @@ def discriminate(
     The picture has a curve for each metric: the p of all pairs, the highest first. It needs the extra
     "plot".
     """
+    from warehouse.extensions import collections
     from warehouse.warehouse import Warehouse
 
     with Progress("testing", "step") as step:
-        found = Warehouse(db, lock_timeout=lock_timeout).discriminate(
+        found = collections.discriminate(
+            Warehouse(db, lock_timeout=lock_timeout),
             dataset, runs or (), metric or (), test=test, alpha=alpha, resamples=resamples, seed=seed,
             protocol=protocol, as_of=as_of, qrels=qrels, run=run or (), system=system or (),
             tag=tag or (), on_step=step,

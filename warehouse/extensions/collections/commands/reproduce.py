@@ -79,12 +79,12 @@ def reproduce(
     variances, and there is no rmse, nrmse, ktu or rbo.
     """
     from warehouse.errors import UsageError
-    from warehouse.extensions import reproduction as extension
+    from warehouse.extensions import collections
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
     with Progress("comparing"):
-        found = extension.reproduce(
+        found = collections.reproduce(
             wh,
             dataset,
             original,

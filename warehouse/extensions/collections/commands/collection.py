@@ -83,8 +83,9 @@ def collection(
     leave-out-uniques; and the agreement with condensed lists. What to do about it goes to stderr, in
     documents below the tables. Nothing is stored.
     """
-    from warehouse.analyze.collection import SECTIONS
     from warehouse.errors import check_word, listing
+    from warehouse.extensions import collections
+    from warehouse.extensions.collections.report import SECTIONS
     from warehouse.warehouse import Warehouse
 
     if only is not None:
@@ -92,7 +93,8 @@ def collection(
     elif format in ("csv", "tsv", "safe-csv", "safe-tsv"):
         raise UsageError(f"-f {format}: name a section: --only {listing(SECTIONS)}")
     with Progress("reporting", "step") as step:
-        found = Warehouse(db, lock_timeout=lock_timeout).collection(
+        found = collections.collection(
+            Warehouse(db, lock_timeout=lock_timeout),
             dataset, runs or (), metric or (), test=test, alpha=alpha, difference=difference, by=by,
             depth=depth, resamples=resamples, seed=seed, protocol=protocol, run=run or (),
             system=system or (), tag=tag or (), on_step=step,

@@ -10,11 +10,12 @@ import duckdb
 from warehouse.analyze import holes, past, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.regressions import SYSTEM
 from warehouse.analyze.run_choice import Choice
-from warehouse.errors import UsageError, check_at_least, check_names, listing
+from warehouse.errors import UsageError, check_at_least, check_names, counted, listing
 from warehouse.evaluate import candidates, what_if
 from warehouse.evaluate.candidates import Candidate
 from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.metrics.protocols import Protocol
+from warehouse.report.result import Result
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
@@ -56,7 +57,7 @@ def reusability(
     choice: Choice = run_choice.ALL,
     on_group: Callable[[str], None] | None = None,
 ) -> Reusability:
-    """Leave out each group's uniques; the arguments are those of `Warehouse.reusability`."""
+    """Leave out each group's uniques; the arguments are those of `collections.reusability`."""
     check_at_least(1, depth=depth)
     rules = stored_metrics.stored_rules(con, protocol)
     if rules.is_imported:
@@ -79,7 +80,7 @@ def reusability(
         raise UsageError(f"{name}: name a metric of which a higher or a lower value is better")
     found_runs = ranked_lists.current_runs(con, name, chosen)
     holes.put_heads(con, name, found_runs, rules, depth)
-    sql = render("analyses/unique_documents")
+    sql = render("collections/unique_documents")
     ids = {run.name: run.run_id for run in found_runs}
     given = {"runs": [ids[run] for run in groups], "groups": list(groups.values())}
     documents = database.keep(con, sql, given, name="unique_document")
@@ -87,7 +88,7 @@ def reusability(
     taus = render("analyses/qrels_taus", boards="left_out_board", keys=["metric", "left_out"])
     database.keep(con, taus, name="left_out_tau")
     sql = render(
-        "analyses/reusability", uniques=_UNIQUES, boards=_BOARDS, taus="temp.main.left_out_tau"
+        "collections/reusability", uniques=_UNIQUES, boards=_BOARDS, taus="temp.main.left_out_tau"
     )
     return Reusability(
         relation=database.keep(con, sql, name="reusability"),
@@ -112,7 +113,7 @@ def _groups(
     if by == RUN:
         return {run: run for run in runs}
     rows = con.execute(
-        render("analyses/run_groups", grouped_by=by), {"dataset": dataset}
+        render("collections/run_groups", grouped_by=by), {"dataset": dataset}
     ).fetchall()
     given = {run: group for run, group in rows if group is not None and run in runs}
     if not given:
@@ -159,4 +160,32 @@ def _boards(
                     column.append(value)
         if on_group is not None:
             on_group(group)
-    return database.keep(con, render("analyses/left_out_boards"), columns, name="left_out_board")
+    return database.keep(con, render("collections/left_out_boards"), columns, name="left_out_board")
+
+
+def result(found: Reusability) -> Result:
+    """Return what leaving out each group's own judgments does; tables have boards and documents."""
+    titles = {
+        "left_out": "left out", "unique_judged": "unique judged", "unique_relevant": "unique relevant",
+        "tau_b": "tau-b", "swapped_pairs": "swapped pairs", "rank_loss": "rank loss",
+        "rank_before": "rank", "rank_after": "rank then", "value_before": "value",
+        "value_after": "value then",
+    }  # fmt: skip
+    first = "all documents" if found.depth is None else f"the first {found.depth:,} documents"
+    notes = [
+        f"left out: the judgments of documents that only this {found.by} has among {first} of the "
+        f"{counted(len(found.runs), 'run')}; tau-b: of the boards with and without them; rank loss: of "
+        f"the run named, which loses most; protocol {found.protocol}"
+    ]
+    unneeded = ["runs"] if found.by == "run" else []
+    spare = ["swapped_pairs", "value_before", "value_after", "unique_judged"]
+    tables: dict[str, Result | None] = {
+        "boards": Result(
+            found.boards, notes, titles={**titles, "before": "value", "after": "value then"}
+        ),
+        "documents": Result(found.documents, notes, titles=titles),
+    }
+    return Result(
+        found.relation, notes, titles=titles, unneeded=unneeded, spare=spare, tables=tables,
+        details=found,
+    )  # fmt: skip
