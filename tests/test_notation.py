@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-import oracles_answers
+import extended
 import oracles_preferences
 import pytest
 from hypothesis import given
@@ -317,7 +317,7 @@ def test_the_level_is_for_binary_metrics() -> None:
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Entropy", "Share", "Surprisal", "Unseen"}
     without = {metric.name for metric in parse(*USER_MODELS)} | twins_in(oracles_preferences)
-    without |= twins_in(oracles_answers)
+    without |= {name for module in extended.oracles() for name in twins_in(module)}
     assert set(catalogue()) - followers == gains | others | shown | without
 
 

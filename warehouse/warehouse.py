@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config import project
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
-    from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
     from warehouse.ingest.edit import Edited
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
@@ -497,102 +496,6 @@ class Warehouse:
                 )  # fmt: skip
             with staging.write() as connection:
                 return store(connection)
-
-    def ingest_nuggets(
-        self, dataset: str | None = None, source: object = None, *, replace: bool = False
-    ) -> LoadedNuggets:
-        """Load the nuggets of queries: the facts that an answer should state.
-
-        `source` is a file of JSON Lines as nuggetizer writes them, a rubric of TREC DRAGUN, a table with
-        the columns `query_id, nugget_id, text, importance, weight, part`, or a list of dicts. Raises
-        ConflictError if the dataset has other nuggets, unless `replace` puts these in their place.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> nuggets = [{"text": "Owls fly.", "importance": "vital"},
-        ...            {"text": "Owls hoot.", "importance": "okay"}]
-        >>> wh.ingest_nuggets("tiny", [{"qid": "q1", "nuggets": nuggets}]).num_nuggets
-        2
-        """
-        from warehouse.ingest import answers
-
-        return self.load(
-            dataset, source,
-            lambda con, chosen: answers.stage_nuggets(con, source, chosen, replace=replace),
-        )  # fmt: skip
-
-    def ingest_assignments(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        name: str | None = None,
-        judge: str | None = None,
-        replace: bool = False,
-    ) -> LoadedAssessments:
-        """Load which nuggets the answers of runs state, as a judge assigned them.
-
-        `source` is a file of JSON Lines as nuggetizer writes them, a table with the columns `run,
-        query_id, nugget_id` or `text`, and `assignment`, or a list of dicts. What names no run is of the
-        run `name`, or of the run that is called as the file. Each answer has an assignment for every
-        nugget of its query. Raises ConflictError if other assignments by the judge are there, unless
-        `replace` puts these in their place.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
-        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
-        >>> nuggets = [{"text": "Owls fly.", "importance": "vital", "assignment": "support"},
-        ...            {"text": "Owls hoot.", "importance": "okay", "assignment": "partial_support"}]
-        >>> lines = [{"qid": "q1", "run_id": "first", "nuggets": nuggets}]
-        >>> _ = wh.ingest_nuggets("tiny", lines)
-        >>> _ = wh.ingest_assignments("tiny", lines, judge="human")
-        >>> wh.leaderboard("tiny", metrics="NuggetScore(judge=human)").fetchall()
-        [(1, 'first', None, 0.75, 1, 1)]
-        """
-        return self._ingest_assessments(
-            dataset, source, "assignments", name=name, judge=judge, replace=replace
-        )
-
-    def ingest_citations(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        name: str | None = None,
-        judge: str | None = None,
-        replace: bool = False,
-    ) -> LoadedAssessments:
-        """Load whether the documents that answers cite support their sentences, as a judge says.
-
-        `source` is a file of TREC RAG's support evaluation, a table with the columns `run, query_id,
-        sentence, doc_id, support`, or a list of dicts; a sentence that cites nothing has a row without a
-        document. The rest is as in `ingest_assignments`.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
-        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
-        >>> rows = [{"query_id": "q1", "sentence": 1, "doc_id": "a", "support": "support"},
-        ...         {"query_id": "q1", "sentence": 2}]
-        >>> _ = wh.ingest_citations("tiny", rows, name="first")
-        >>> wh.leaderboard("tiny", metrics="CitationPrecision CitationRecall").fetchall()
-        [(1, 'first', None, 1.0, 0.5, 1, 1)]
-        """
-        return self._ingest_assessments(
-            dataset, source, "citations", name=name, judge=judge, replace=replace
-        )
-
-    def _ingest_assessments(
-        self, dataset: str | None, source: object, kind: Literal["assignments", "citations"],
-        **how: Any,
-    ) -> LoadedAssessments:  # fmt: skip
-        from warehouse.ingest import answers
-
-        return self.load(
-            dataset, source,
-            lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
-        )  # fmt: skip
 
     def make_deciles(
         self,

@@ -13,6 +13,19 @@ from warehouse.extending import API, Extension
 _FOLDER = Path(__file__).parent
 
 EXTENSIONS = {
+    "answers": Extension(
+        summary="What judges say: of documents, compared and made into qrels, and of RAG answers.",
+        api=API,
+        sql=_FOLDER / "answers" / "sql",
+        commands={
+            "judges": "warehouse.extensions.answers.commands.judges",
+            "ingest judgments": "warehouse.extensions.answers.commands.judgments",
+        }
+        | {
+            f"ingest {one}": "warehouse.extensions.answers.commands.answers"
+            for one in ("nuggets", "assignments", "citations")
+        },
+    ),
     "collections": Extension(
         summary="What a test collection can tell, and how well runs reproduce others.",
         api=API,
@@ -33,15 +46,6 @@ EXTENSIONS = {
         ],
         logs=["warehouse.extensions.imports.benchmark_logs"],
         commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
-    ),
-    "judges": Extension(
-        summary="Judgments of named judges: agreement, other boards, corrected boards, qrels of them.",
-        api=API,
-        sql=_FOLDER / "judges" / "sql",
-        commands={
-            "judges": "warehouse.extensions.judges.commands.judges",
-            "ingest judgments": "warehouse.extensions.judges.commands.judgments",
-        },
     ),
     "lake": Extension(
         summary="A lake of Delta tables, into which a team pushes values.",

@@ -52,7 +52,7 @@ def judges(
     version counts."""
     if context.invoked_subcommand is not None:
         return
-    from warehouse.extensions import judges as extension
+    from warehouse.extensions import answers as extension
     from warehouse.warehouse import Warehouse
 
     found = extension.judges(Warehouse(db, lock_timeout=lock_timeout), dataset, level=level)
@@ -82,7 +82,7 @@ def agree(
     of the relevant documents. What chance would explain wholly is undefined. Judgments below 0 are
     left out.
     """
-    from warehouse.extensions import judges as extension
+    from warehouse.extensions import answers as extension
     from warehouse.warehouse import Warehouse
 
     found = extension.judges_agree(
@@ -119,7 +119,7 @@ def swap(
     share of pairs for which both judges say the same, opposite the number for which both tests are
     significant in opposite directions.
     """
-    from warehouse.extensions import judges as extension
+    from warehouse.extensions import answers as extension
     from warehouse.warehouse import Warehouse
 
     with Progress("comparing"):
@@ -168,7 +168,7 @@ def correct(
     that both judged. Its interval adds the variances of the two. It holds if the queries of the
     correcting judge were drawn at random, and needs some thirty of them.
     """
-    from warehouse.extensions import judges as extension
+    from warehouse.extensions import answers as extension
     from warehouse.warehouse import Warehouse
 
     with Progress("comparing"):
@@ -202,7 +202,7 @@ def combine(
     --replace, and the old ones stay readable. Of grades that equally many judges gave, the majority
     takes the lowest.
     """
-    from warehouse.extensions import judges as extension
+    from warehouse.extensions import answers as extension
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)

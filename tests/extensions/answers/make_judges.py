@@ -1,7 +1,7 @@
 """Makes `judges.json`: what ppi-python and autojudge-evaluate say of random values of two judges.
 
     pip install --no-deps --target peers ppi-python==0.2.3 autojudge-evaluate==1.1.0
-    PYTHONPATH=peers python tests/extensions/judges/make_judges.py
+    PYTHONPATH=peers python tests/extensions/answers/make_judges.py
 
 Both have dependencies or folders that the test environment cannot hold, so they are compared by
 this file. Of autojudge-evaluate only the module tau_gap is run.

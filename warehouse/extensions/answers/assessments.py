@@ -21,8 +21,8 @@ from warehouse.errors import (
     no_such_run,
     option,
 )
+from warehouse.extensions.answers.reading import StagedAnswers, stage_answers
 from warehouse.ingest import steps
-from warehouse.readers.answers import StagedAnswers, stage_answers
 from warehouse.readers.files import default_name
 from warehouse.sql_text.templates import render
 from warehouse.store import database, schema
@@ -187,7 +187,7 @@ def _keep_assessments(
     _check_runs(con, staged, options.dataset)
     nugget_set = _resolve(con, staged, options.dataset) if options.kind == "assignments" else None
     words = {"kind": options.kind, "judge": options.judge, "nugget_set_id": nugget_set}
-    con.execute(render("ingest/assessment_sets", dataset=options.dataset, **words))
+    con.execute(render("answers/assessment_sets", dataset=options.dataset, **words))
     status: dict[str, steps.Status] = {
         str(run): state
         for run, state in con.execute("select run, status from assessment_set").fetchall()
@@ -203,7 +203,7 @@ def _keep_assessments(
     row = _source(con, staged, "")
     con.execute(
         render(
-            "ingest/assessments", **words, **{k: v for k, v in row.items() if k != "content_hash"}
+            "answers/assessments", **words, **{k: v for k, v in row.items() if k != "content_hash"}
         )
     )
     queries, rows = con.execute("select count(distinct query_id), count(*) from staged").fetchall()[
@@ -253,7 +253,7 @@ def _resolve(con: duckdb.DuckDBPyConnection, staged: StagedAnswers, dataset: str
             f"{command('ingest nuggets FILE', dataset)}"
         )
     number = int(found[0][0])
-    con.execute(render("ingest/assigned_nuggets", nugget_set_id=number))
+    con.execute(render("answers/assigned_nuggets", nugget_set_id=number))
     for check, told in (
         ("select query_id, coalesce(nugget_id, text) from staged where found_id is null order by 1, 2",
          "no nugget of query {0}: {1}; load the nuggets first"),

@@ -20,7 +20,7 @@ import pytest
 from refusals import expect_refusal
 
 from warehouse.errors import ConflictError, WarehouseError
-from warehouse.extensions.judges import (
+from warehouse.extensions.answers import (
     combine_judges,
     ingest_judgments,
     judges,

@@ -15,6 +15,8 @@ from refusals import expect_refusal
 from twins import own, twin
 
 from warehouse.errors import ConflictError, InputError, UsageError, WarehouseError
+from warehouse.extensions import answers
+from warehouse.extensions.answers import ingest_assignments, ingest_citations, ingest_nuggets
 from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
 
@@ -64,9 +66,9 @@ def loaded(wh: Warehouse) -> None:
 def test_twins(wh: Warehouse) -> None:
     """Each metric of each run and query, and the pooled values, are as in plain Python."""
     assigned, cited = random_answers(random.Random(0))
-    wh.ingest_nuggets("tiny", assigned)
-    wh.ingest_assignments("tiny", assigned)
-    wh.ingest_citations("tiny", cited)
+    ingest_nuggets(wh, "tiny", assigned)
+    ingest_assignments(wh, "tiny", assigned)
+    ingest_citations(wh, "tiny", cited)
     wh.evaluate("tiny", metrics=oracles_answers.METRICS)
     rows: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in (*assigned, *cited):
@@ -119,8 +121,8 @@ def peer_lines() -> list[Row]:
 def test_as_nuggetizer(wh: Warehouse, tmp_path: Path) -> None:
     path = tmp_path / "assignments.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in peer_lines()))
-    assert wh.ingest_nuggets("tiny", path).num_nuggets == 8
-    assert wh.ingest_assignments("tiny", path, judge="gpt-4o").status == dict.fromkeys(
+    assert ingest_nuggets(wh, "tiny", path).num_nuggets == 8
+    assert ingest_assignments(wh, "tiny", path, judge="gpt-4o").status == dict.fromkeys(
         ("one", "two"), "loaded"
     )
     asked = [f"{name}(judge=gpt-4o)" for name in NAMES]
@@ -167,8 +169,8 @@ def test_as_the_scorer_of_dragun(wh: Warehouse, tmp_path: Path) -> None:
         "q1,one,a,supports\nq1,one,b,partial\nq1,one,c,contradicts\n"
         "q1,two,a,none\nq1,two,b,none\nq1,two,c,supports\n"
     )
-    wh.ingest_nuggets("tiny", tmp_path / "rubric.json")
-    wh.ingest_assignments("tiny", tmp_path / "said.csv")
+    ingest_nuggets(wh, "tiny", tmp_path / "rubric.json")
+    ingest_assignments(wh, "tiny", tmp_path / "said.csv")
     board = wh.leaderboard("tiny", metrics="RubricSupport RubricContradiction")
     assert {row.run: row[3:5] for row in board if row.run != "silent"} == {
         "one": pytest.approx((3 / 5, 1 / 5)), "two": pytest.approx((1 / 5, 0)),
@@ -177,7 +179,7 @@ def test_as_the_scorer_of_dragun(wh: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "silent.csv").write_text(
         "topic_id,answer_id,annotation\nq1,a,supports\nq1,b,none\nq1,c,none\n"
     )
-    found = wh.ingest_assignments("tiny", tmp_path / "silent.csv", judge="file")
+    found = ingest_assignments(wh, "tiny", tmp_path / "silent.csv", judge="file")
     assert found.status == {"silent": "loaded"}
 
 
@@ -192,7 +194,7 @@ def test_support_of_trec_rag(wh: Warehouse, tmp_path: Path) -> None:
         ],
     }  # fmt: skip
     (tmp_path / "support.jsonl").write_text(json.dumps(line) + "\n")
-    wh.ingest_citations("tiny", tmp_path / "support.jsonl", judge="gpt-4o")
+    ingest_citations(wh, "tiny", tmp_path / "support.jsonl", judge="gpt-4o")
     cited = wh.query("select sentence, doc_id, support from answer_citations order by all")
     assert cited.fetchall() == [
         (1, "d2", "partial_support"), (2, "d1", "support"), (2, "d2", "partial_support")
@@ -206,18 +208,18 @@ def test_support_of_trec_rag(wh: Warehouse, tmp_path: Path) -> None:
 def test_other_assignments_make_the_values_of_their_run_stale(wh: Warehouse) -> None:
     """Only those of the run: values of others, and the board of before, stay."""
     lines = peer_lines()
-    wh.ingest_nuggets("tiny", lines)
-    wh.ingest_assignments("tiny", lines, judge="j")
+    ingest_nuggets(wh, "tiny", lines)
+    ingest_assignments(wh, "tiny", lines, judge="j")
     wh.evaluate("tiny", metrics="NuggetScore(judge=j)")
-    assert wh.ingest_assignments("tiny", lines, judge="j").status == dict.fromkeys(
+    assert ingest_assignments(wh, "tiny", lines, judge="j").status == dict.fromkeys(
         ("one", "two"), "unchanged"
     )
     assert wh.evaluate("tiny").computed == 0
     lines[0]["nuggets"][2]["assignment"] = "support"
     with pytest.raises(ConflictError, match=r"by judge j already, of one; load these"):
-        wh.ingest_assignments("tiny", lines, judge="j")
+        ingest_assignments(wh, "tiny", lines, judge="j")
     before = wh.query("select now()").fetchall()[0][0]
-    replaced = wh.ingest_assignments("tiny", lines, judge="j", replace=True)
+    replaced = ingest_assignments(wh, "tiny", lines, judge="j", replace=True)
     assert replaced.status == {"one": "replaced", "two": "unchanged"}
     assert wh.verify().skipped == {"stale or superseded": 1}
     assert [(run, why) for _, run, _, why in wh.evaluate("tiny").details] == [("one", "stale")]
@@ -235,8 +237,8 @@ def test_other_assignments_make_the_values_of_their_run_stale(wh: Warehouse) -> 
     # other nuggets: what was assigned no longer counts
     lines[0]["nuggets"][0]["importance"] = lines[2]["nuggets"][0]["importance"] = "okay"
     with pytest.raises(ConflictError, match="other nuggets already"):
-        wh.ingest_nuggets("tiny", lines)
-    (warning,) = wh.ingest_nuggets("tiny", lines, replace=True).warnings
+        ingest_nuggets(wh, "tiny", lines)
+    (warning,) = ingest_nuggets(wh, "tiny", lines, replace=True).warnings
     assert "one, two" in warning
     with expect_refusal("NuggetScore(judge=j)"):
         wh.evaluate("tiny", metrics="NuggetScore(judge=j)")
@@ -281,22 +283,24 @@ WRONG: list[tuple[str, object, str]] = [
 
 def test_a_question_with_two_weights_is_named(wh: Warehouse) -> None:
     rows = [NUGGET | {"text": x, "part": p, "weight": w} for x, p, w in ("xs4", "ys2", "zt1")]
-    (warning,) = wh.ingest_nuggets("tiny", rows).warnings
+    (warning,) = ingest_nuggets(wh, "tiny", rows).warnings
     assert "part s of query q1" in warning
     assert "4, 2" in warning
-    assert not wh.ingest_nuggets("tiny", rows[:1], replace=True).warnings
+    assert not ingest_nuggets(wh, "tiny", rows[:1], replace=True).warnings
 
 
 def test_what_cannot_be_kept_stores_nothing(wh: Warehouse, tmp_path: Path) -> None:
     with expect_refusal("ingest nuggets FILE"):
-        wh.ingest_assignments("tiny", [NUGGET | {"assignment": "support"}], name="one")
-    wh.ingest_nuggets("tiny", [NUGGET, *(NUGGET | {"qid": "q2", "text": x} for x in "xy")])
+        ingest_assignments(wh, "tiny", [NUGGET | {"assignment": "support"}], name="one")
+    ingest_nuggets(wh, "tiny", [NUGGET, *(NUGGET | {"qid": "q2", "text": x} for x in "xy")])
     for command, source, wanted in WRONG:
         path = tmp_path / "one.jsonl"
         if isinstance(source, str):
             path.write_text(source)
         with pytest.raises((InputError, UsageError)) as caught:
-            getattr(wh, f"ingest_{command}")("tiny", path if isinstance(source, str) else source)
+            getattr(answers, f"ingest_{command}")(
+                wh, "tiny", path if isinstance(source, str) else source
+            )
         assert wanted in str(caught.value), (command, source)
     assert wh.query("select count(*) from store.assessment").fetchall() == [(0,)]
     assert wh.query("select count(*) from store.nugget_set").fetchall() == [(1,)]
@@ -307,8 +311,8 @@ def test_metrics_that_nothing_was_loaded_for_are_refused(wh: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="NuggetScore reads assignments of answers"):
         Warehouse.score({"q": {"a": 1}}, run, "NuggetScore")
     rows = [NUGGET | {"assignment": "support"}]
-    wh.ingest_nuggets("tiny", rows)
-    wh.ingest_assignments("tiny", rows, name="one", judge="ann")
+    ingest_nuggets(wh, "tiny", rows)
+    ingest_assignments(wh, "tiny", rows, name="one", judge="ann")
     with expect_refusal("judge=ann"):
         wh.evaluate("tiny", metrics="NuggetScore")
     with expect_refusal("did you mean ann?"):
@@ -325,13 +329,13 @@ def test_a_gate_checks_answers_that_were_assessed_again(
     )
     monkeypatch.chdir(tmp_path)
     rows = [NUGGET | {"run": run, "assignment": "support"} for run in RUNS]
-    wh.ingest_nuggets("tiny", rows)
-    wh.ingest_assignments("tiny", rows, judge="j")
+    ingest_nuggets(wh, "tiny", rows)
+    ingest_assignments(wh, "tiny", rows, judge="j")
     wh.evaluate("tiny", metrics="NuggetScore(judge=j)")
     assert {row.verdict for row in wh.check(new=True)} <= {"unchecked", "good"}
     assert wh.check(new=True).fetchall() == []
     rows[-1]["assignment"] = "partial_support"
-    wh.ingest_assignments("tiny", rows, judge="j", replace=True)
+    ingest_assignments(wh, "tiny", rows, judge="j", replace=True)
     wh.evaluate("tiny")
     (row,) = wh.check(new=True)
     # which have a value of one of the twelve queries
@@ -356,9 +360,9 @@ def test_assessed_answers_count_whatever_is_judged(wh: Warehouse) -> None:
         for query, word in words.items()
     ]
     cited = [row | {"sentence": 1, "doc_id": "d", "support": row["assignment"]} for row in rows]
-    wh.ingest_nuggets("tiny", rows)
-    wh.ingest_assignments("tiny", rows)
-    wh.ingest_citations("tiny", cited)
+    ingest_nuggets(wh, "tiny", rows)
+    ingest_assignments(wh, "tiny", rows)
+    ingest_citations(wh, "tiny", cited)
     metrics = "NuggetScore NuggetScore(aggregate=pooled) CitationPrecision P@1"
     for protocol in ("default", "trec_eval_9"):
         wh.evaluate("tiny", metrics=metrics, protocol=protocol)

@@ -1,16 +1,19 @@
-"""Judges: persons, language models and crowd workers, each with a version of the qrels.
+"""What judges say, persons, language models and crowd workers: of documents, and of answers.
 
-Their judgments are loaded, compared and made into qrels, and a board of one is corrected by another.
+Each judge of documents has a version of the qrels: it is loaded, compared with others, made into qrels,
+and corrects the board of another judge. Of answers, judges say which nuggets they state, and whether
+what they cite supports them; metrics read this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from warehouse.analyze import run_choice
-    from warehouse.extensions.judges.comparisons import Found
+    from warehouse.extensions.answers.assessments import LoadedAssessments, LoadedNuggets
+    from warehouse.extensions.answers.comparisons import Found
     from warehouse.ingest import Loaded
     from warehouse.metrics.notation import Metrics
     from warehouse.report.result import Result
@@ -18,6 +21,116 @@ if TYPE_CHECKING:
 
 # The functions import what they need: the command line's help does not wait for DuckDB.
 _DEFAULT = "default"
+
+
+def ingest_nuggets(
+    warehouse: Warehouse,
+    dataset: str | None = None,
+    source: object = None,
+    *,
+    replace: bool = False,
+) -> LoadedNuggets:
+    """Load the nuggets of queries: the facts that an answer should state.
+
+    `source` is a file of JSON Lines as nuggetizer writes them, a rubric of TREC DRAGUN, a table with
+    the columns `query_id, nugget_id, text, importance, weight, part`, or a list of dicts. Raises
+    ConflictError if the dataset has other nuggets, unless `replace` puts these in their place.
+
+    >>> import tempfile
+    >>> from warehouse import Warehouse
+    >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+    >>> nuggets = [{"text": "Owls fly.", "importance": "vital"},
+    ...            {"text": "Owls hoot.", "importance": "okay"}]
+    >>> ingest_nuggets(wh, "tiny", [{"qid": "q1", "nuggets": nuggets}]).num_nuggets
+    2
+    """
+    from warehouse.extensions.answers import assessments
+
+    return warehouse.load(
+        dataset, source,
+        lambda con, chosen: assessments.stage_nuggets(con, source, chosen, replace=replace),
+    )  # fmt: skip
+
+
+def ingest_assignments(
+    warehouse: Warehouse,
+    dataset: str | None = None,
+    source: object = None,
+    *,
+    name: str | None = None,
+    judge: str | None = None,
+    replace: bool = False,
+) -> LoadedAssessments:
+    """Load which nuggets the answers of runs state, as a judge assigned them.
+
+    `source` is a file of JSON Lines as nuggetizer writes them, a table with the columns `run,
+    query_id, nugget_id` or `text`, and `assignment`, or a list of dicts. What names no run is of the
+    run `name`, or of the run that is called as the file. Each answer has an assignment for every
+    nugget of its query. Raises ConflictError if other assignments by the judge are there, unless
+    `replace` puts these in their place.
+
+    >>> import tempfile
+    >>> from warehouse import Warehouse
+    >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+    >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+    >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+    >>> nuggets = [{"text": "Owls fly.", "importance": "vital", "assignment": "support"},
+    ...            {"text": "Owls hoot.", "importance": "okay", "assignment": "partial_support"}]
+    >>> lines = [{"qid": "q1", "run_id": "first", "nuggets": nuggets}]
+    >>> _ = ingest_nuggets(wh, "tiny", lines)
+    >>> _ = ingest_assignments(wh, "tiny", lines, judge="human")
+    >>> wh.leaderboard("tiny", metrics="NuggetScore(judge=human)").fetchall()
+    [(1, 'first', None, 0.75, 1, 1)]
+    """
+    return _ingest_assessments(
+        warehouse, dataset, source, "assignments", name=name, judge=judge, replace=replace
+    )
+
+
+def ingest_citations(
+    warehouse: Warehouse,
+    dataset: str | None = None,
+    source: object = None,
+    *,
+    name: str | None = None,
+    judge: str | None = None,
+    replace: bool = False,
+) -> LoadedAssessments:
+    """Load whether the documents that answers cite support their sentences, as a judge says.
+
+    `source` is a file of TREC RAG's support evaluation, a table with the columns `run, query_id,
+    sentence, doc_id, support`, or a list of dicts; a sentence that cites nothing has a row without a
+    document. The rest is as in `ingest_assignments`.
+
+    >>> import tempfile
+    >>> from warehouse import Warehouse
+    >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+    >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+    >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+    >>> rows = [{"query_id": "q1", "sentence": 1, "doc_id": "a", "support": "support"},
+    ...         {"query_id": "q1", "sentence": 2}]
+    >>> _ = ingest_citations(wh, "tiny", rows, name="first")
+    >>> wh.leaderboard("tiny", metrics="CitationPrecision CitationRecall").fetchall()
+    [(1, 'first', None, 1.0, 0.5, 1, 1)]
+    """
+    return _ingest_assessments(
+        warehouse, dataset, source, "citations", name=name, judge=judge, replace=replace
+    )
+
+
+def _ingest_assessments(
+    warehouse: Warehouse,
+    dataset: str | None,
+    source: object,
+    kind: Literal["assignments", "citations"],
+    **how: Any,
+) -> LoadedAssessments:
+    from warehouse.extensions.answers import assessments
+
+    return warehouse.load(
+        dataset, source,
+        lambda con, chosen: assessments.stage_assessments(con, source, chosen, kind, **how),
+    )  # fmt: skip
 
 
 def ingest_judgments(
@@ -60,7 +173,7 @@ def ingest_judgments(
     >>> [(one.name, one.num_rows) for one in loaded]
     [('ann', 2), ('ben', 1)]
     """
-    from warehouse.extensions.judges.judgments import stage_judgments
+    from warehouse.extensions.answers.judgments import stage_judgments
 
     return warehouse.load(
         dataset, source,
@@ -100,7 +213,7 @@ def combine_judges(
     [(2.0,)]
     """
     from warehouse.analyze import datasets
-    from warehouse.extensions.judges.judgments import combine
+    from warehouse.extensions.answers.judgments import combine
     from warehouse.store import database
 
     with warehouse.file.write() as connection:
@@ -114,7 +227,7 @@ def judges(warehouse: Warehouse, dataset: str | None = None, *, level: float = 1
     Columns: `dataset, judge, kind, model, prompt, version, queries, judgments, relevant,
     ingested_at, source`. A judgment is `relevant` from `level` on.
     """
-    from warehouse.extensions.judges import comparisons
+    from warehouse.extensions.answers import comparisons
     from warehouse.report import presentation
 
     with warehouse.file.read() as con:
@@ -149,7 +262,7 @@ def judges_agree(
     >>> len(found.confusion)
     3
     """
-    from warehouse.extensions.judges import comparisons
+    from warehouse.extensions.answers import comparisons
 
     with warehouse.file.read() as con:
         return _shown(comparisons.agreement(con, dataset, judges, level=level))
@@ -188,7 +301,7 @@ def judges_swap(
     [(-1.0, 1)]
     """
     from warehouse.analyze import run_choice
-    from warehouse.extensions.judges import comparisons
+    from warehouse.extensions.answers import comparisons
 
     with warehouse.file.read() as con:
         return _shown(
@@ -233,7 +346,7 @@ def judges_correct(
     [0.5]
     """
     from warehouse.analyze import run_choice
-    from warehouse.extensions.judges import comparisons
+    from warehouse.extensions.answers import comparisons
 
     with warehouse.file.read() as con:
         return _shown(

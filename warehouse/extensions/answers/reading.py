@@ -1,6 +1,6 @@
 """Nuggets of queries, and what judges say of answers: entries of JSON, or rows of a table.
 
-Each entry becomes rows by an SQL template of `sql/ingest`: `nugget_rows`, `assignment_rows`,
+Each entry becomes rows by an SQL template of `sql/answers`: `nugget_rows`, `assignment_rows`,
 `citation_rows`. The shapes that are read are those of nuggetizer 0.0.5, of the scorer of TREC DRAGUN
 2025, and of the support evaluation of TREC RAG 2024.
 """
@@ -25,9 +25,9 @@ from warehouse.readers.lines import LIMIT, BadLines, blocks
 What = Literal["nugget", "assignment", "citation"]
 # What reads the entries, and what checks the rows.
 _TEMPLATES: Mapping[What, tuple[str, str]] = {
-    "nugget": ("ingest/nugget_rows", "checks/nugget_rows"),
-    "assignment": ("ingest/assignment_rows", "checks/assignment_rows"),
-    "citation": ("ingest/citation_rows", "checks/citation_rows"),
+    "nugget": ("answers/nugget_rows", "answers/nugget_problems"),
+    "assignment": ("answers/assignment_rows", "answers/assignment_problems"),
+    "citation": ("answers/citation_rows", "answers/citation_problems"),
 }
 _ENTRIES = "create or replace temp table staged_entry (place bigint, entry json)"
 _HINTS = (
@@ -113,12 +113,12 @@ def _json(con: Connection, file: LocalFile) -> StagedAnswers:
     """Read JSON Lines, or one JSON text over several lines."""
     con.execute("create temp table staged_line (line bigint, line_text varchar)")
     bad = BadLines()
-    sql = staging.render("ingest/text_lines")
+    sql = staging.render("answers/text_lines")
     for block in blocks(file, bad, single_blanks=False):
         con.execute(sql, {"text": block.text, "first": block.first})
     if bad.total:
         raise checks.refuse(file.source, bad.problems, bad.total)
-    staging.run(con, "ingest/json_entries")
+    staging.run(con, "answers/json_entries")
     wrong = con.execute(
         "select line, count(*) over () from staged_line where not json_valid(line_text) "
         f"and not exists (from staged_entry) order by line limit {LIMIT}"

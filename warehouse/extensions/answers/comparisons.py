@@ -14,8 +14,8 @@ from warehouse.analyze.run_choice import Choice
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_at_least, command, counted, listing
 from warehouse.evaluate import candidates, what_if
-from warehouse.extensions.judges import judgments as stored
-from warehouse.extensions.judges.judgments import JudgeVersion
+from warehouse.extensions.answers import judgments as stored
+from warehouse.extensions.answers.judgments import JudgeVersion
 from warehouse.metrics.metric import Metric
 from warehouse.metrics.notation import Metrics, parse
 from warehouse.metrics.protocols import Protocol

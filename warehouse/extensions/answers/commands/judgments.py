@@ -72,7 +72,7 @@ def judgments(
     and makes qrels of them. Loading the same judgments again does nothing ("unchanged"); other
     judgments of a judge need --replace.
     """
-    from warehouse.extensions.judges import ingest_judgments
+    from warehouse.extensions.answers import ingest_judgments
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
