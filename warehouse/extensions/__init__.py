@@ -36,6 +36,11 @@ EXTENSIONS = {
             for one in ("collection", "discriminate", "reproduce", "reusability")
         },
     ),
+    "experimental": Extension(
+        summary="Metrics that no other program computes: AWRF and U.",
+        api=API,
+        sql=_FOLDER / "experimental" / "sql",
+    ),
     "imports": Extension(
         summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
         api=API,
