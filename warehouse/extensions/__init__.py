@@ -11,6 +11,10 @@ from pathlib import Path
 from warehouse.extending import API, Extension
 
 _FOLDER = Path(__file__).parent
+_FORMATS = (
+    "matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders", "letor:Letor",
+    "wrapped_json:Mteb", "wrapped_json:RankEval", "candidates:Candidates", "ir_datasets:IrDatasets",
+)  # fmt: skip
 
 EXTENSIONS = {
     "answers": Extension(
@@ -42,13 +46,10 @@ EXTENSIONS = {
         sql=_FOLDER / "experimental" / "sql",
     ),
     "imports": Extension(
-        summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
+        summary="Formats of other programs: matrices, LETOR, Quepid, MTEB, ir_datasets, MLflow …",
         api=API,
         sql=_FOLDER / "imports" / "sql",
-        formats=[
-            f"warehouse.extensions.imports.{one}"
-            for one in ("matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders")
-        ],
+        formats=[f"warehouse.extensions.imports.{one}" for one in _FORMATS],
         logs=["warehouse.extensions.imports.benchmark_logs"],
         commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
     ),

@@ -32,7 +32,7 @@ class Candidates(JsonLines):
 
     def sniff(self, head: Head) -> Confidence:
         """Go by the query at its beginning, an object with a qid."""
-        return Confidence.CERTAIN if _QUERY.match(head.text.lstrip()) else Confidence.NONE
+        return Confidence.NAMED if _QUERY.match(head.text.lstrip()) else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read each candidate as a document of its query; what else a line has is left alone."""

@@ -35,7 +35,7 @@ class Mteb(FileFormat):
     def sniff(self, head: Head) -> Confidence:
         """Go by the description of the model at its beginning."""
         is_one = re.match(rf'\s*\{{\s*"{_META}"\s*:', head.text) is not None
-        return Confidence.CERTAIN if is_one else Confidence.NONE
+        return Confidence.NAMED if is_one else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the one split of a file; the model becomes the system."""
@@ -71,7 +71,7 @@ class RankEval(FileFormat):
         """Go by the first key of a request, or the first two of a response."""
         text = head.text.lstrip()
         is_one = re.match(_REQUEST, text) or re.match(_RESPONSE, text)
-        return Confidence.CERTAIN if is_one else Confidence.NONE
+        return Confidence.NAMED if is_one else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the ratings of a request, or the hits of a response in their order."""

@@ -53,6 +53,23 @@ class IrDatasets(ObjectFormat):
         """Return the name as given."""
         return source.source
 
+    def meant(self, source: Any, contents: Contents) -> Any:
+        """Return the dataset that a text names.
+
+        >>> IrDatasets().meant("ir_datasets:vaswani", "qrels").name
+        'vaswani'
+        """
+        is_name = isinstance(source, str) and source.startswith(BY_NAME)
+        return Named(source, contents) if is_name else source
+
+    def missing(self, source: Named) -> WarehouseError | None:
+        """Return the error for a name that no dataset has."""
+        try:
+            _load(source)
+        except WarehouseError as error:
+            return error
+        return None
+
     def read(self, con: Connection, source: Named, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the judgments, or the scored documents as a run."""
         table = self.read_table(con, source, "query_id", ["query_id", "doc_id"])
@@ -62,25 +79,6 @@ class IrDatasets(ObjectFormat):
         """Read all fields, one record after another."""
         part = _PARTS[key if source.contents == "attributes" else source.contents]
         return read_records(con, source.source, self.name, _records(source, part), ids)
-
-
-def by_name(source: Any, contents: Contents) -> Any:
-    """Return the dataset that a text names; other sources as they are.
-
-    >>> by_name("ir_datasets:vaswani", "qrels").name, by_name("qrels.txt", "qrels")
-    ('vaswani', 'qrels.txt')
-    """
-    is_name = isinstance(source, str) and source.startswith(BY_NAME)
-    return Named(source, contents) if is_name else source
-
-
-def missing(source: Named) -> WarehouseError | None:
-    """Return the error for a name that no dataset has, before it is read."""
-    try:
-        _load(source)
-    except WarehouseError as error:
-        return error
-    return None
 
 
 def _load(source: Named) -> Any:

@@ -37,7 +37,7 @@ class Letor(FileFormat):
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read it line by line. Raises InputError if documents have no ids."""
         staging.run(con, "ingest/staged_lines", kind=kind)
-        bad = insert_lines(con, source, "ingest/letor_lines")
+        bad = insert_lines(con, source, "imports/letor_lines")
         rows, ids = con.execute("select count(*), count(doc_id) from staged").fetchall()[0]
         if rows and not ids:
             raise InputError(
