@@ -64,10 +64,9 @@ EXTENSIONS = {
         },
     ),
     "peers": Extension(
-        summary="The interfaces of pytrec_eval and ir_measures, for programs that use them.",
+        summary="The interfaces of pytrec_eval, ir_measures and ranx, for programs that use them.",
         api=API,
     ),
-    "ranx": Extension(summary="The interface of ranx, for programs that use it.", api=API),
     "server": Extension(
         summary="The pages live, as a read-only server.",
         api=API,

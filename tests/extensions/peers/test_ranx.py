@@ -29,7 +29,7 @@ METRICS = [
 def test_ranx_gives_the_same_values_and_tests() -> None:
     """Of each query and over all, beside means, deviations and p; scores without ties."""
     ranx = peer("ranx")
-    from warehouse.extensions import ranx as here
+    from warehouse.extensions.peers import ranx as here
 
     qrels, one = random_collection(5, ties=False, gaps=False, grades=(0, 1, 2, 3))
     _, two = random_collection(5, ties=False, gaps=False, grades=(0, 1, 2, 3), longest=12)
@@ -114,7 +114,7 @@ def test_ranx_gives_the_same_values_and_tests() -> None:
 
 
 def test_ranx_refuses_what_does_not_fit(tmp_path: Path) -> None:
-    from warehouse.extensions import ranx as here
+    from warehouse.extensions.peers import ranx as here
 
     qrels, run = (
         here.Qrels({"q": {"a": 1}, "r": {"a": 1}}),

@@ -1,6 +1,6 @@
 """ranx's functions that make the scores of runs comparable.
 
->>> from warehouse.extensions.ranx import Run
+>>> from warehouse.extensions.peers.ranx import Run
 >>> min_max_norm(Run({"q": {"x": 3, "y": 2, "z": 1}}))
 {'q': {'x': 1.0, 'y': 0.5, 'z': 0.0}}
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from warehouse.extensions.ranx.lists import Run
-from warehouse.extensions.ranx.merging import fuse
+from warehouse.extensions.peers.ranx.lists import Run
+from warehouse.extensions.peers.ranx.merging import fuse
 
 
 def normalize(run: Run, norm: str = "min-max") -> Run:

@@ -3,7 +3,7 @@
 Judgments and runs are `Qrels` and `Run`, what their `to_typed_list` returns, or for each query an array
 with the columns document and number, a run's best document first.
 
->>> from warehouse.extensions.ranx import Qrels, Run
+>>> from warehouse.extensions.peers.ranx import Qrels, Run
 >>> qrels, run = Qrels({"q": {"a": 1}}), Run({"q": {"b": 2, "a": 1}})
 >>> reciprocal_rank(qrels, run).tolist(), precision(qrels, run, 1).tolist()
 ([0.5], [0.0])
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from warehouse.extensions.ranx.evaluation import evaluate
+from warehouse.extensions.peers.ranx.evaluation import evaluate
 
 
 def _by(name: str) -> Callable[..., Any]:

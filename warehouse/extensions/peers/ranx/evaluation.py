@@ -9,7 +9,7 @@ from typing import Any
 from warehouse.config import installation
 from warehouse.errors import UsageError, check_several, counted, listing
 from warehouse.evaluate.scoring import score
-from warehouse.extensions.ranx.lists import Lists, Qrels, Run
+from warehouse.extensions.peers.ranx.lists import Lists, Qrels, Run
 from warehouse.metrics import notation, protocols
 
 PROTOCOL = "ranx"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from warehouse.errors import UsageError, check_several, check_word
-from warehouse.extensions.ranx.evaluation import PROTOCOL, canonical, check_queries
-from warehouse.extensions.ranx.lists import Qrels, Run
-from warehouse.extensions.ranx.report import TESTS, Report, Tested
-from warehouse.extensions.ranx.scratch import DATASET, names_of, warehouse
+from warehouse.extensions.peers.ranx.evaluation import PROTOCOL, canonical, check_queries
+from warehouse.extensions.peers.ranx.lists import Qrels, Run
+from warehouse.extensions.peers.ranx.report import TESTS, Report, Tested
+from warehouse.extensions.peers.ranx.scratch import DATASET, names_of, warehouse
 
 
 def compare(

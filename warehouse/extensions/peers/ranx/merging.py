@@ -9,9 +9,9 @@ from typing import Any
 from tabulate import tabulate
 
 from warehouse.errors import UsageError
-from warehouse.extensions.ranx.evaluation import PROTOCOL, check_queries
-from warehouse.extensions.ranx.lists import Qrels, Run
-from warehouse.extensions.ranx.scratch import DATASET, names_of, warehouse
+from warehouse.extensions.peers.ranx.evaluation import PROTOCOL, check_queries
+from warehouse.extensions.peers.ranx.lists import Qrels, Run
+from warehouse.extensions.peers.ranx.scratch import DATASET, names_of, warehouse
 from warehouse.fuse.fused_run import Fused
 from warehouse.metrics import fusion
 

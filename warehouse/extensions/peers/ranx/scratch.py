@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warehouse.errors import UsageError, listing
-from warehouse.extensions.ranx.lists import Run
+from warehouse.extensions.peers.ranx.lists import Run
 from warehouse.warehouse import Warehouse
 
 DATASET = "compared"

@@ -1,6 +1,6 @@
 """ranx's functions that merge runs by one method each, without a normalisation.
 
->>> from warehouse.extensions.ranx import Run
+>>> from warehouse.extensions.peers.ranx import Run
 >>> one, two = Run({"q": {"x": 3, "y": 2}}), Run({"q": {"x": 1, "z": 2}})
 >>> comb_sum([one, two])
 {'q': {'x': 4.0, 'z': 2.0, 'y': 2.0}}
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from warehouse.extensions.ranx.lists import Run
-from warehouse.extensions.ranx.merging import fuse
+from warehouse.extensions.peers.ranx.lists import Run
+from warehouse.extensions.peers.ranx.merging import fuse
 
 
 def _by(method: str, *parameters: str, **usual: float) -> Callable[..., Run]:
