@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.edit import Edited
     from warehouse.ingest.folder import Folder
-    from warehouse.ingest.forget import Forgotten
+    from warehouse.ingest.forget import Forgotten, ForgottenDataset
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.report.bundles import Exported
@@ -627,6 +627,34 @@ class Warehouse:
             return found
         with self.file.transaction() as con:
             return forget(con, run, dataset, version=version, reason=reason)
+
+    def forget_dataset(
+        self, dataset: str, *, reason: str | None = None, dry_run: bool = False
+    ) -> ForgottenDataset:
+        """Remove a dataset whole: runs, qrels, values, training sets, attributes, texts, nuggets.
+
+        The table forgotten_run keeps what each run was, as after `forget`, so that a lake hides
+        them and `sync` does not load them again. Raises UsageError if there is no such dataset.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> wh.forget_dataset("tiny", reason="a test").num_predictions
+        1
+        >>> wh.datasets().fetchall()
+        []
+        """
+        from warehouse.analyze import datasets
+        from warehouse.ingest.forget import forget_dataset
+
+        with self.file.read() as con:
+            dataset = datasets.chosen(con, _given("dataset", dataset))
+            found = forget_dataset(con, dataset, dry_run=True)
+        if dry_run:
+            return found
+        with self.file.transaction() as con:
+            return forget_dataset(con, dataset, reason=reason)
 
     def edit(
         self,

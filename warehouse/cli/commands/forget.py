@@ -15,15 +15,17 @@ EXAMPLES = {
         "warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",
         "warehouse forget corpus -d dl19 --text docs --yes",
         "warehouse forget bm25 -d dl19 --scores --yes",
+        "warehouse forget -d dl19 --everything --reason 'a trial' --yes",
     )
 }
 
 
 def forget(
-    run: Annotated[
-        str, typer.Argument(autocompletion=completion.runs, help="Name of the run, or of texts.")
-    ],
     dataset: options.Dataset,
+    run: Annotated[
+        str | None,
+        typer.Argument(autocompletion=completion.runs, help="Name of the run, or of texts."),
+    ] = None,
     version: Annotated[
         int | None,
         typer.Option("--version", min=1, help="Only this version of the run; default: all."),
@@ -44,6 +46,10 @@ def forget(
     judge: Annotated[
         str | None, typer.Option("--judge", help="With --scores: only those of this judge.")
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--everything", help="Remove the dataset whole: runs, qrels, values, texts …"),
+    ] = False,
     yes: Annotated[
         bool,
         typer.Option("--yes", help="Remove it; without this, only say what would be removed."),
@@ -51,12 +57,14 @@ def forget(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Remove a run with its predictions and values. This cannot be undone.
+    """Remove a run with its predictions and values, or a whole dataset. This cannot be undone.
 
     The table forgotten_run keeps what the run was, and when and why it was removed. If you remove
     the current version, the newest that is left takes its place. Boards as of past days lose the
     values too. 'warehouse sync' and 'warehouse ingest mlflow' do not load a file with the same
-    content again, however new it is, and say so; 'warehouse ingest run' does load it.
+    content again, however new it is, and say so; 'warehouse ingest run' does load it. A dataset
+    that is removed with --everything is no longer listed; take it out of warehouse.toml first, or
+    'warehouse sync' loads its qrels again.
     """
     from warehouse.errors import UsageError, counted
     from warehouse.warehouse import Warehouse
@@ -64,6 +72,24 @@ def forget(
     wh = Warehouse(db, lock_timeout=lock_timeout)
     if judge is not None and not scores:
         raise UsageError("--judge: goes with --scores")
+    if everything:
+        given = {"RUN": run, "--version": version, "--text": text, "--scores": scores or None}
+        if unfit := [option for option, value in given.items() if value is not None]:
+            raise UsageError(f"--everything: removes the whole dataset; leave {unfit[0]} out")
+        all_ = wh.forget_dataset(dataset, reason=reason, dry_run=not yes)
+        what = (
+            f"{dataset}: {counted(all_.num_runs, 'run')} with "
+            f"{counted(all_.num_predictions, 'prediction')} and "
+            f"{counted(all_.num_evaluations, 'evaluation')}, {counted(all_.num_qrels, 'version')} of "
+            f"qrels with {counted(all_.num_judgments, 'judgment')}, and "
+            f"{counted(all_.num_texts, 'text')}"
+        )
+        if not yes:
+            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
+        output.say(f"forgotten {what}")
+        return
+    if run is None:
+        raise UsageError("name the run to forget, or the whole dataset with --everything")
     if scores:
         given = {"--version": version, "--reason": reason, "--text": text}
         if unfit := [option for option, value in given.items() if value is not None]:
