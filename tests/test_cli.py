@@ -237,7 +237,7 @@ def test_every_example_runs_as_printed(
     run: Callable[..., Answer], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """In a process of its own where the shell has a part in it."""
-    ingests = name.startswith("ingest ")
+    ingests = name.startswith("ingest ") or name == "judgments load"
     ingests_runs = ingests and name.removeprefix("ingest ") not in (
         "scores", "nuggets", "assignments", "citations",
     )  # fmt: skip
@@ -297,7 +297,7 @@ def test_every_example_runs_as_printed(
             "fuse",
             "gates accept",
             "gates baseline",
-            "judges combine",
+            "judgments combine",
             "lake optimize",
             "publish",
             "pull",

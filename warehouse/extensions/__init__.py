@@ -22,8 +22,10 @@ EXTENSIONS = {
         api=API,
         sql=_FOLDER / "answers" / "sql",
         commands={
-            "judges": "warehouse.extensions.answers.commands.judges",
-            "ingest judgments": "warehouse.extensions.answers.commands.judgments",
+            "judgments": "warehouse.extensions.answers.commands.judgments",
+            "judges": "warehouse.extensions.answers.commands.judgments",
+            "judgments load": "warehouse.extensions.answers.commands.load",
+            "ingest judgments": "warehouse.extensions.answers.commands.load",
         }
         | {
             f"ingest {one}": "warehouse.extensions.answers.commands.answers"

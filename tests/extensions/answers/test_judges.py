@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from refusals import expect_refusal
 
+from warehouse.cli.application import completed, modules
 from warehouse.errors import ConflictError, WarehouseError
 from warehouse.extensions.answers import (
     combine_judges,
@@ -399,3 +400,11 @@ def test_a_lake_takes_no_judges(wh: Warehouse) -> None:
                 render(f"lake/{sql}", known=None, table=table, who="ann", at="2026-01-01")
             ).fetchall()
             assert len(rows) == number, sql
+
+
+def test_the_group_has_its_old_name_too() -> None:
+    assert completed(["judges"]) == ["judgments"]
+    assert completed(["judges", "agree", "ann"]) == ["judgments", "agree", "ann"]
+    assert completed(["help", "judges"]) == ["judgments", "--help"]
+    listed = [one.__name__.rpartition(".")[2] for one in modules()]
+    assert (listed.count("judgments"), listed.count("judges")) == (1, 0)

@@ -233,7 +233,7 @@ def judges(warehouse: Warehouse, dataset: str | None = None, *, level: float = 1
     with warehouse.file.read() as con:
         return presentation.listed(
             comparisons.listed(con, dataset, level),
-            "no judges yet: warehouse ingest judgments FILE --judge NAME -d DATASET",
+            "no judges yet: warehouse judgments load FILE --judge NAME -d DATASET",
             {"ingested_at": "loaded"},
         )
 

@@ -185,7 +185,7 @@ def chosen(
         check_word("judge", name, list(there))
     found = [there[name] for name in names] if names else list(there.values())
     if len(found) < least:
-        load = command("ingest judgments FILE --judge NAME", dataset)
+        load = command("judgments load FILE --judge NAME", dataset)
         have = listing(one.judge for one in found) or "none"
         raise UsageError(
             f"{dataset}: needs {counted(least, 'judge')}, and there is {have}; name the current qrels "
