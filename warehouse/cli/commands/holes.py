@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -23,14 +23,7 @@ EXAMPLES = {
 
 def holes(
     dataset: options.OneDataset = None,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completion.runs,
-            metavar="RUN",
-            help="Runs, or patterns, as in 'tas*'; default: all.",
-        ),
-    ] = None,
+    runs: options.SomeRuns = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Look at the documents down to this rank.")
     ] = 10,

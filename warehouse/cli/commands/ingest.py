@@ -153,13 +153,9 @@ def _say_attributes(loaded: LoadedAttributes) -> None:
 
 
 def qrels(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="A label for this version of the qrels.")
-    ] = None,
+    label: options.QrelsLabel = None,
     format: Annotated[str | None, options.input_format("qrels")] = None,
     column: options.Columns = None,
     relevance: options.Relevance = None,
@@ -198,9 +194,7 @@ def qrels(
 
 
 def training(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     label: Annotated[
         str | None, typer.Option("--label", help="A label for this version of the training set.")
@@ -324,9 +318,7 @@ def run(
 
 
 def attributes(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     of: Annotated[str, typer.Option("--of", help="What the rows describe: docs or queries.")],
     dataset: options.OneDataset = None,
     name: Annotated[
@@ -377,9 +369,7 @@ def attributes(
 
 
 def text(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     of: Annotated[str, typer.Option("--of", help="What the texts are of: docs or queries.")],
     dataset: options.OneDataset = None,
     name: Annotated[
@@ -428,9 +418,7 @@ def text(
 
 
 def scores(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     name: Annotated[
         str | None,

@@ -31,9 +31,6 @@ _Judge = Annotated[
     str | None,
     typer.Option("--judge", help="Who or what judged, as in gpt-4o; judges are kept apart."),
 ]
-_AnswersFile = Annotated[
-    str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-]
 _RunOfAnswers = Annotated[
     str | None,
     typer.Option(
@@ -45,7 +42,7 @@ _RunOfAnswers = Annotated[
 
 
 def nuggets(
-    file: _AnswersFile,
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     replace: options.Replace = False,
     db: options.Database = None,
@@ -76,7 +73,7 @@ def nuggets(
 
 
 def assignments(
-    file: _AnswersFile,
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     name: _RunOfAnswers = None,
     judge: _Judge = None,
@@ -104,7 +101,7 @@ def assignments(
 
 
 def citations(
-    file: _AnswersFile,
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     name: _RunOfAnswers = None,
     judge: _Judge = None,

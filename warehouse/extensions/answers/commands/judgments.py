@@ -188,9 +188,7 @@ def combine(
             "--rule", help="Makes one judgment of several: majority, mean, median, max or min."
         ),
     ] = "majority",
-    label: Annotated[
-        str | None, typer.Option("--label", help="A label for this version of the qrels.")
-    ] = None,
+    label: options.QrelsLabel = None,
     replace: options.Replace = False,
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,

@@ -22,9 +22,7 @@ EXAMPLES = {
 
 
 def load(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     judge: Annotated[
         str | None, typer.Option("--judge", help="Name of the judge, as in gpt-4o.")
@@ -49,9 +47,7 @@ def load(
     prompt: Annotated[
         str | None, typer.Option("--prompt", help="Its prompt, or the name of it.")
     ] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="A label for this version of the qrels.")
-    ] = None,
+    label: options.QrelsLabel = None,
     format: Annotated[str | None, options.input_format("qrels")] = None,
     column: options.Columns = None,
     relevance: options.Relevance = None,

@@ -55,7 +55,7 @@ def collection(
     resamples: Annotated[
         int, typer.Option("--resamples", help="How many permutations and bootstrap samples.")
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    seed: options.Seed = 0,
     only: Annotated[
         str | None,
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -21,14 +21,7 @@ EXAMPLES = {
 
 
 def discriminate(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completion.runs,
-            metavar="RUN",
-            help="Runs, or patterns, as in 'tas*'; default: all.",
-        ),
-    ] = None,
+    runs: options.SomeRuns = None,
     dataset: options.OneDataset = None,
     metric: options.ShownMetrics = None,
     test: Annotated[
@@ -45,7 +38,7 @@ def discriminate(
     resamples: Annotated[
         int, typer.Option("--resamples", help="How many permutations or bootstrap samples.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    seed: options.Seed = 0,
     by_pair: Annotated[
         bool, typer.Option("--by-pair", help="Show the p of every pair instead of the shares.")
     ] = False,

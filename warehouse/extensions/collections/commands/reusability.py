@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -20,14 +20,7 @@ EXAMPLES = {
 
 
 def reusability(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completion.runs,
-            metavar="RUN",
-            help="Runs, or patterns, as in 'tas*'; default: all.",
-        ),
-    ] = None,
+    runs: options.SomeRuns = None,
     dataset: options.OneDataset = None,
     metric: options.ShownMetrics = None,
     by: Annotated[
