@@ -70,58 +70,52 @@ def forget(
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    if judge is not None and not scores:
-        raise UsageError("--judge: goes with --scores")
+    given = {
+        "RUN": run, "--version": version, "--reason": reason, "--text": text,
+        "--scores": scores or None, "--judge": judge,
+    }  # fmt: skip
+
+    def only(what: str, *fitting: str) -> None:
+        unfit = [one for one, value in given.items() if value is not None and one not in fitting]
+        if unfit:
+            raise UsageError(f"{what}; leave {unfit[0]} out")
+
+    then = None
     if everything:
-        given = {"RUN": run, "--version": version, "--text": text, "--scores": scores or None}
-        if unfit := [option for option, value in given.items() if value is not None]:
-            raise UsageError(f"--everything: removes the whole dataset; leave {unfit[0]} out")
-        all_ = wh.forget_dataset(dataset, reason=reason, dry_run=not yes)
+        only("--everything: removes the whole dataset", "--reason")
+        whole = wh.forget_dataset(dataset, reason=reason, dry_run=not yes)
         what = (
-            f"{dataset}: {counted(all_.num_runs, 'run')} with "
-            f"{counted(all_.num_predictions, 'prediction')} and "
-            f"{counted(all_.num_evaluations, 'evaluation')}, {counted(all_.num_qrels, 'version')} of "
-            f"qrels with {counted(all_.num_judgments, 'judgment')}, and "
-            f"{counted(all_.num_texts, 'text')}"
+            f"{dataset}: {counted(whole.num_runs, 'run')} with "
+            f"{counted(whole.num_predictions, 'prediction')} and "
+            f"{counted(whole.num_evaluations, 'evaluation')}, {counted(whole.num_qrels, 'version')} "
+            f"of qrels with {counted(whole.num_judgments, 'judgment')}, and "
+            f"{counted(whole.num_texts, 'text')}"
         )
-        if not yes:
-            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-        output.say(f"forgotten {what}")
-        return
-    if run is None:
-        raise UsageError("name the run to forget, or the whole dataset with --everything")
-    if scores:
-        given = {"--version": version, "--reason": reason, "--text": text}
-        if unfit := [option for option, value in given.items() if value is not None]:
-            raise UsageError(f"--scores: leave {unfit[0]} out")
+    elif run is None:
+        raise UsageError("name the run to forget, or remove the whole dataset with --everything")
+    elif scores:
+        only("--scores: removes the imported values of a run", "RUN", "--scores", "--judge")
         values = wh.forget_scores(dataset, run, judge=judge, dry_run=not yes)
         what = (
             f"{run}: {counted(values.num_values, 'imported value')} of "
             f"{counted(len(values.metrics), 'metric')}"
         )
-        if not yes:
-            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-        output.say(f"forgotten {what}")
-        return
-    if text is not None:
-        given = {"--version": version, "--reason": reason}
-        if unfit := [option for option, value in given.items() if value is not None]:
-            raise UsageError(f"--text: all versions go, without a reason; leave {unfit[0]} out")
+    elif text is not None:
+        only("--text: all versions go, without a reason", "RUN", "--text")
         of = cast(Literal["docs", "queries"], text)
         found = wh.forget_text(dataset, run, of=of, dry_run=not yes)
         what = f"{run}: {counted(found.num_texts, 'text')} of {text}"
-        if not yes:
-            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-        output.say(f"forgotten {what}")
-        return
-    gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
-    those = " and ".join(map(str, gone.versions))
-    what = (
-        f"{run}: version {those} with {counted(gone.num_predictions, 'prediction')} and "
-        f"{counted(gone.num_evaluations, 'evaluation')}"
-    )
+    else:
+        only("--judge: goes with --scores", "RUN", "--version", "--reason")
+        gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
+        what = (
+            f"{run}: version {' and '.join(map(str, gone.versions))} with "
+            f"{counted(gone.num_predictions, 'prediction')} and "
+            f"{counted(gone.num_evaluations, 'evaluation')}"
+        )
+        then = None if gone.current is None else f"{run}: the current version is {gone.current} now"
     if not yes:
         raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
     output.say(f"forgotten {what}")
-    if gone.current is not None:
-        output.say(f"{run}: the current version is {gone.current} now")
+    if then is not None:
+        output.say(then)
