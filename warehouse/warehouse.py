@@ -616,17 +616,29 @@ class Warehouse:
         >>> len(wh.runs("tiny"))
         0
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest.forget import forget
 
-        run = _given("run", run)
+        how = {"version": version, "reason": reason}
+        return self._remove(forget, dataset, dry_run, _given("run", run), **how)
+
+    def _remove(
+        self,
+        remove: Callable[..., _T],
+        dataset: str | None,
+        dry_run: bool,
+        *what: str,
+        **how: object,
+    ) -> _T:
+        """Remove something of a dataset; what would be wrong is said without the lock of a writer."""
+        from warehouse.analyze import datasets
+
         with self.file.read() as con:
             dataset = datasets.chosen(con, dataset)
-            found = forget(con, run, dataset, version=version, dry_run=True)
+            found = remove(con, *what, dataset, dry_run=True, **how)
         if dry_run:
             return found
         with self.file.transaction() as con:
-            return forget(con, run, dataset, version=version, reason=reason)
+            return remove(con, *what, dataset, **how)
 
     def forget_dataset(
         self, dataset: str, *, reason: str | None = None, dry_run: bool = False
@@ -645,16 +657,9 @@ class Warehouse:
         >>> wh.datasets().fetchall()
         []
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest.forget import forget_dataset
 
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, _given("dataset", dataset))
-            found = forget_dataset(con, dataset, dry_run=True)
-        if dry_run:
-            return found
-        with self.file.transaction() as con:
-            return forget_dataset(con, dataset, reason=reason)
+        return self._remove(forget_dataset, _given("dataset", dataset), dry_run, reason=reason)
 
     def edit(
         self,
@@ -710,17 +715,9 @@ class Warehouse:
         >>> wh.forget_scores("tiny", "first").metrics
         ('m',)
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest import scores
 
-        run = _given("run", run)
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, dataset)
-            found = scores.forget(con, run, dataset, judge=judge, dry_run=True)
-        if dry_run:
-            return found
-        with self.file.transaction() as con:
-            return scores.forget(con, run, dataset, judge=judge)
+        return self._remove(scores.forget, dataset, dry_run, _given("run", run), judge=judge)
 
     def forget_text(
         self,
@@ -738,17 +735,9 @@ class Warehouse:
         >>> wh.forget_text("tiny", "q", of="queries").num_texts
         1
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest import texts
 
-        name = _given("name", name)
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, dataset)
-            found = texts.forget(con, name, dataset, of, dry_run=True)
-        if dry_run:
-            return found
-        with self.file.transaction() as con:
-            return texts.forget(con, name, dataset, of)
+        return self._remove(texts.forget, dataset, dry_run, _given("name", name), of=of)
 
     def sync(
         self,
