@@ -626,26 +626,26 @@ class Warehouse:
         remove: Callable[..., _T],
         dataset: str | None,
         dry_run: bool,
-        *what: str,
+        *names: str,
         **how: object,
     ) -> _T:
-        """Remove something of a dataset; what would be wrong is said without the lock of a writer."""
+        """Remove a part of a dataset; wrong names are refused without the lock of a writer."""
         from warehouse.analyze import datasets
 
         with self.file.read() as con:
             dataset = datasets.chosen(con, dataset)
-            found = remove(con, *what, dataset, dry_run=True, **how)
+            found = remove(con, *names, dataset, dry_run=True, **how)
         if dry_run:
             return found
         with self.file.transaction() as con:
-            return remove(con, *what, dataset, **how)
+            return remove(con, *names, dataset, **how)
 
     def forget_dataset(
         self, dataset: str, *, reason: str | None = None, dry_run: bool = False
     ) -> ForgottenDataset:
         """Remove a dataset whole: runs, qrels, values, training sets, attributes, texts, nuggets.
 
-        The table forgotten_run keeps what each run was, as after `forget`, so that a lake hides
+        The table forgotten_run keeps the record of each run, as after `forget`, so that a lake hides
         them and `sync` does not load them again. Raises UsageError if there is no such dataset.
 
         >>> import tempfile

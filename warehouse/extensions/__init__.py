@@ -18,7 +18,7 @@ _FORMATS = (
 
 EXTENSIONS = {
     "answers": Extension(
-        summary="What judges say: of documents, compared and made into qrels, and of RAG answers.",
+        summary="Judges: judgments compared and made into qrels, and judgments of answers.",
         api=API,
         sql=_FOLDER / "answers" / "sql",
         commands={
@@ -33,7 +33,7 @@ EXTENSIONS = {
         },
     ),
     "collections": Extension(
-        summary="What a test collection can tell, and how well runs reproduce others.",
+        summary="Reports on test collections, and how well runs reproduce others.",
         api=API,
         sql=_FOLDER / "collections" / "sql",
         pages=["warehouse.extensions.collections.page:COLLECTION"],

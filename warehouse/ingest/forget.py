@@ -1,4 +1,4 @@
-"""Removing runs, or a whole dataset, with everything computed from them; a row keeps what runs were."""
+"""Removing runs, or a whole dataset, with everything computed from them; a row records each run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class ForgottenDataset:
-    """What was removed, or would be, of a whole dataset: versions of runs and of qrels, and rows."""
+    """How much was removed, or would be, of a whole dataset: versions of runs and of qrels, and rows."""
 
     dataset: str
     num_runs: int

@@ -75,16 +75,16 @@ def forget(
         "--scores": scores or None, "--judge": judge,
     }  # fmt: skip
 
-    def only(what: str, *fitting: str) -> None:
+    def only(reason: str, *fitting: str) -> None:
         unfit = [one for one, value in given.items() if value is not None and one not in fitting]
         if unfit:
-            raise UsageError(f"{what}; leave {unfit[0]} out")
+            raise UsageError(f"{reason}; leave {unfit[0]} out")
 
     then = None
     if everything:
         only("--everything: removes the whole dataset", "--reason")
         whole = wh.forget_dataset(dataset, reason=reason, dry_run=not yes)
-        what = (
+        removed = (
             f"{dataset}: {counted(whole.num_runs, 'run')} with "
             f"{counted(whole.num_predictions, 'prediction')} and "
             f"{counted(whole.num_evaluations, 'evaluation')}, {counted(whole.num_qrels, 'version')} "
@@ -96,7 +96,7 @@ def forget(
     elif scores:
         only("--scores: removes the imported values of a run", "RUN", "--scores", "--judge")
         values = wh.forget_scores(dataset, run, judge=judge, dry_run=not yes)
-        what = (
+        removed = (
             f"{run}: {counted(values.num_values, 'imported value')} of "
             f"{counted(len(values.metrics), 'metric')}"
         )
@@ -104,18 +104,18 @@ def forget(
         only("--text: all versions go, without a reason", "RUN", "--text")
         of = cast(Literal["docs", "queries"], text)
         found = wh.forget_text(dataset, run, of=of, dry_run=not yes)
-        what = f"{run}: {counted(found.num_texts, 'text')} of {text}"
+        removed = f"{run}: {counted(found.num_texts, 'text')} of {text}"
     else:
         only("--judge: goes with --scores", "RUN", "--version", "--reason")
         gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
-        what = (
+        removed = (
             f"{run}: version {' and '.join(map(str, gone.versions))} with "
             f"{counted(gone.num_predictions, 'prediction')} and "
             f"{counted(gone.num_evaluations, 'evaluation')}"
         )
         then = None if gone.current is None else f"{run}: the current version is {gone.current} now"
     if not yes:
-        raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-    output.say(f"forgotten {what}")
+        raise UsageError(f"{removed} would be removed for ever; to do so, add --yes")
+    output.say(f"forgotten {removed}")
     if then is not None:
         output.say(then)

@@ -1,8 +1,8 @@
-"""What judges say, persons, language models and crowd workers: of documents, and of answers.
+"""Judgments of persons, language models and crowd workers: of documents, and of answers.
 
 Each judge of documents has a version of the qrels: it is loaded, compared with others, made into qrels,
 and corrects the board of another judge. Of answers, judges say which nuggets they state, and whether
-what they cite supports them; metrics read this.
+their citations support them; metrics read this.
 """
 
 from __future__ import annotations

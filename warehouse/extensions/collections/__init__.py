@@ -1,4 +1,4 @@
-"""What a test collection can tell, and how well runs reproduce others."""
+"""Reports on test collections, and how well runs reproduce others."""
 
 from __future__ import annotations
 

@@ -30,19 +30,19 @@ def _page(contents: Contents) -> Page:
                 difference=report.DIFFERENCE, protocol=contents.protocol,
             )  # fmt: skip
     if found is None:
-        told = (
+        sentence = (
             "There is no report here: the page of a large collection, or of a past day, would take too "
             "long. The command makes it:"
         )
-        return Page(heading, (), told=told, command=asked)
+        return Page(heading, (), sentence=sentence, command=asked)
     shown = [
         Section(
             one.name, one.title, *one.cells(), one.told, _chart(found) if one.name == "power" else None
         )
         for one in tables.sections(found, report.DIFFERENCE)
     ]  # fmt: skip
-    told = "The command that makes this report:"
-    return Page(heading, shown, found.advice, told, asked)
+    sentence = "The command that makes this report:"
+    return Page(heading, shown, found.advice, sentence, asked)
 
 
 def _chart(found: report.Collection) -> Chart | None:

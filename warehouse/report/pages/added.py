@@ -60,7 +60,7 @@ class Page:
     heading: str
     sections: Sequence[Section]
     advice: Sequence[str] = ()
-    told: str = ""
+    sentence: str = ""
     command: str = ""
 
 
@@ -92,10 +92,12 @@ def pages() -> dict[DatasetPage, str]:
 
 
 def made(contents: Contents) -> dict[str, Page]:
-    """Make the pages; in place of a page that fails, one sentence says so, and a warning says why."""
+    """Make the pages; a page that fails has one sentence, and a warning gives the reason."""
     found = {}
     for page, extension in pages().items():
-        failed = Page(page.title, (), told=f"The extension {extension} could not make this page.")
+        failed = Page(
+            page.title, (), sentence=f"The extension {extension} could not make this page."
+        )
         parts = extending.attempt(extension, f"page {page.name}", lambda: page.make(contents))  # noqa: B023
         found[page.name] = next(parts, failed)
     return found

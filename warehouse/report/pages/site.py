@@ -511,7 +511,7 @@ def _holes(contents: Contents) -> dict[str, Any]:
 
 
 def _added(contents: Contents, page: added.DatasetPage) -> dict[str, Any]:
-    """Return what the page of an extension shows."""
+    """Return the values of the page of an extension."""
     return {"contents": contents, "title": page.title, "page": contents.added[page.name]}
 
 

@@ -1,1 +1,1 @@
-"""The commands about what judges say."""
+"""The commands about judges."""
