@@ -32,7 +32,8 @@ from warehouse.metrics.fusion import methods, normalisations
 from warehouse.warehouse import Warehouse
 
 HERE = Path(__file__).resolve().parent
-CASES = HERE.parent / "tests" / "cases" / "metrics"
+TESTS = HERE.parent / "tests"
+CASES = ("cases/metrics", "extensions/*/cases")
 KEYS = HERE / "project_keys.toml"
 SYMBOLS = HERE / "symbols.toml"
 
@@ -213,7 +214,7 @@ def names_section(found: MetricTemplate) -> str:
 
 def worked_examples(name: str) -> str:
     """Return a case of a metric that was worked by hand, with its arithmetic: one query if possible."""
-    file = CASES / f"{name}.toml"
+    (file,) = (path for one in CASES for path in TESTS.glob(f"{one}/{name}.toml"))
     whole = file.read_text(encoding="utf-8")
     cases = list(zip(tomllib.loads(whole)["case"], whole.split("[[case]]")[1:], strict=True))
     simple = [

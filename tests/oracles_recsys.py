@@ -37,8 +37,6 @@ METRICS = [
     "ILD(attribute=count, distance=hamming)@3", "Unfamiliarity@1", "Unfamiliarity@4",
     "Unfamiliarity(counted=relevant)@3", "Unfamiliarity(rel=2, counted=relevant, attribute=genre)@4",
     "TBG(attribute=count)", "TBG(attribute=count, half_life=9)@40", "TBG(attribute=count, rel=2)@2",
-    "U(attribute=count)", "U(attribute=count, L=5)@3", "U(attribute=count, L=9, N=3)",
-    "AWRF(attribute=genre)@3", "AWRF(attribute=genre, rel=2)@9", "AWRF(attribute=count)@5",
     "CategoricalDiversity(attribute=genre)@2", "CategoricalDiversity(attribute=count)@4",
     "Entropy(attribute=genre)", "Entropy(attribute=genre, p=0.85)@3",
     "Entropy(attribute=count, smoothing=0.5)@9",
@@ -363,26 +361,6 @@ def entropy(
     return -sum(share * log2(share) for share in shares)
 
 
-def awrf(lists: Lists, world: World, *, rel: float, cutoff: int, attribute: str) -> float | None:
-    ((_, docs, grades),) = lists
-    exposure: Counter[str] = Counter()
-    target: Counter[str] = Counter()
-    weights = {doc: 1 / log2(max(rank, 2)) for rank, doc in enumerate(docs[:cutoff], 1)}
-    wanted = {doc: 1.0 for doc, grade in grades.items() if grade >= rel}
-    for counts, some in ((exposure, weights), (target, wanted)):
-        for doc, weight in some.items():
-            groups = world.values(doc, attribute)
-            for group in groups:
-                counts[group] += weight / len(groups)
-    if not exposure or not target:
-        return None
-    divergence = 0.0
-    for group in exposure.keys() | target.keys():
-        p, q = (counts[group] / counts.total() for counts in (exposure, target))
-        divergence += sum(x * log2(2 * x / (p + q)) for x in (p, q) if x) / 2
-    return 1 - divergence
-
-
 def tbg(
     lists: Lists, world: World, *, rel: float, cutoff: int | None, attribute: str, half_life: float
 ) -> float | None:
@@ -396,26 +374,6 @@ def tbg(
         saved += 0.64 * 0.77 * 0.5 ** (seconds / half_life) if is_hit else 0
         seconds += 4.4 + (0.64 if is_hit else 0.39) * (0.018 * float(*words) + 7.8)
     return saved
-
-
-def u(
-    lists: Lists,
-    world: World,
-    *,
-    cutoff: int | None,
-    attribute: str,
-    L: float,  # noqa: N803
-    N: float,  # noqa: N803
-) -> float | None:
-    ((_, docs, grades),) = lists
-    end = gained = 0.0
-    for doc in docs[:cutoff]:
-        length = world.values(doc, attribute)
-        if not length:
-            return None
-        end += float(*length)
-        gained += max(grades.get(doc, 0), 0) * max(0.0, 1 - end / L)
-    return gained / N
 
 
 # Metrics that read the hits, not only what is shown.

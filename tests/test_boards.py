@@ -340,3 +340,25 @@ def test_columns_that_differ_only_in_case_are_refused(wh: Warehouse) -> None:
     # and no metric of a project may have the name of one that stands there anyway
     for table in (wh.leaderboard("dl"), wh.queries("dl", "one"), wh.leaderboard(["DL", "dl"])):
         assert {*table.columns} - {"AP"} <= checks.COLUMNS
+
+
+def test_ranks_that_hold_together(demo_file: Path) -> None:
+    """A run ranks below all that beat it significantly in Tukey's test, and above all that it beats."""
+    dl19 = Warehouse(demo_file)
+    asked = {"metrics": "nDCG@10", "resamples": 500}
+    board = dl19.leaderboard("dl19", ranks=True, together=True, **asked)
+    pairs = dl19.compare("dl19", [], "nDCG@10", all_pairs=True, test="tukey", resamples=500)
+    beats = [
+        (row.run, row.base) if row.difference > 0 else (row.base, row.run)
+        for row in pairs
+        if row.is_significant
+    ]
+    assert len(beats) > 10
+    own = {row.run: row for row in dl19.leaderboard("dl19", ranks=True, **asked)}
+    for row in board:
+        above, below = (sum(pair[at] == row.run for pair in beats) for at in (1, 0))
+        assert (row.rank_low, row.rank_high) == (1 + above, 9 - below)
+        assert row.rank_low <= row.place <= row.rank_high
+        assert row.p_first == own[row.run].p_first
+    with expect_refusal("together"):
+        dl19.leaderboard("dl19", metrics="nDCG@10", together=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extended import FOLDER
 from test_report import METRIC_KEYS, RUN_KEYS, RUNS, SCRIPT, Site, site  # noqa: F401
 
 from warehouse.report.pages import contents
@@ -41,7 +42,7 @@ PAGES = {
     f"tiny/history.html#metric={METRIC_KEYS['RR']}": "RR over time",
     f"rich/slices.html#show=0-{keys(['AP'])['AP']}": "AP by kind",
     "rich/agreement.html#show=rbo_ext": "rank-biased overlap",
-    "rich/collection.html": "Judgments by grade",
+    **({"rich/collection.html": "Judgments by grade"} if (FOLDER / "collections").is_dir() else {}),
     "rich/judge-next.html": "Download as CSV",
     "rich/fusion.html": "Gain over it",
     "rich/curves.html": "A line for each run",

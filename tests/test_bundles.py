@@ -179,8 +179,8 @@ def test_a_training_set_attributes_and_iterations_are_in_it(tmp_path: Path) -> N
     )
     wh.ingest_attributes("films", table, of="docs")
     wh.evaluate(
-        metrics="PSP@2 MIUF@2 Coverage@2 ILD(attribute=genres)@2 AWRF(attribute=group)@2 "
-        "AWRF(attribute=seen)@2 RR"
+        metrics="PSP@2 MIUF@2 Coverage@2 ILD(attribute=genres)@2 Entropy(attribute=group)@2 "
+        "Entropy(attribute=seen)@2 RR"
     )
     wh.export(tmp_path / "bundle", "films")
     found = Warehouse.verify_bundle(tmp_path / "bundle")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from extended import extension
+from extended import assess, extension
 
 from warehouse.analyze import gate_results
 from warehouse.analyze.regressions import Gate, Limits
@@ -42,7 +42,7 @@ STRIDE = 16
 def everything(wh: Warehouse) -> None:
     """Fill every table: with two rows, if it can, so that a change can also be of one among others."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1, "b": 0, "u": 2}, "q2": {"d": 1}})
-    extension("judges").ingest_judgments(
+    extension("answers").ingest_judgments(
         wh,
         "tiny",
         {"q1": {"a": 1, "b": 2}},
@@ -86,9 +86,7 @@ def everything(wh: Warehouse) -> None:
         {"query_id": "q1", "text": "a fact", "importance": "vital", "weight": 2, "part": "p"}
         | {"assignment": "support", "sentence": 1, "doc_id": "a", "support": "partial_support"}
     ]
-    wh.ingest_nuggets("tiny", answered)
-    wh.ingest_assignments("tiny", answered, name="one", judge="gpt")
-    wh.ingest_citations("tiny", answered, name="one", judge="gpt")
+    assess(wh, "tiny", answered, "one", judge="gpt")
     gate = Gate("tiny", "AP", "system", "best", Limits(0.0, strict=True, min=1.0), "default")
     with wh.file.transaction() as con:
         checked = gates.check(con, gates.find(con, [gate], "newest"))

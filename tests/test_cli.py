@@ -215,7 +215,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.make_deciles("dl19")
     wh.evaluate()
     wh.ingest_scores("dl19", folder / "grades.jsonl", judge="human")
-    wh.ingest_nuggets("dl19", folder / "nuggets.jsonl")
     wh.evaluate("dl19", metrics="AP", slices="size = quantiles(num_relevant, 3)")
     first = {query: {"7067032": 1} for query in ("19335", "47923")}
     wh.ingest_qrels("grown", first)
@@ -223,10 +222,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> Path:
     wh.ingest_qrels("judged", first)
     wh.ingest_run("judged", folder / "runs" / "bm25.run.gz")
     wh.ingest_run("judged", folder / "runs" / "tasb.run.gz")
-    if (FOLDER / "judges").is_dir():
+    if (FOLDER / "answers").is_dir():
+        extension("answers").ingest_nuggets(wh, "dl19", folder / "nuggets.jsonl")
         both = {**first, "87452": {"7067032": 2}}
-        extension("judges").ingest_judgments(wh, "judged", both, judge="gpt-4o", kind="llm")
-        extension("judges").ingest_judgments(wh, "judged", first, judge="ann")
+        extension("answers").ingest_judgments(wh, "judged", both, judge="gpt-4o", kind="llm")
+        extension("answers").ingest_judgments(wh, "judged", first, judge="ann")
     return folder
 
 
@@ -237,7 +237,7 @@ def test_every_example_runs_as_printed(
     run: Callable[..., Answer], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """In a process of its own where the shell has a part in it."""
-    ingests = name.startswith("ingest ")
+    ingests = name.startswith("ingest ") or name == "judgments load"
     ingests_runs = ingests and name.removeprefix("ingest ") not in (
         "scores", "nuggets", "assignments", "citations",
     )  # fmt: skip
@@ -297,7 +297,7 @@ def test_every_example_runs_as_printed(
             "fuse",
             "gates accept",
             "gates baseline",
-            "judges combine",
+            "judgments combine",
             "lake optimize",
             "publish",
             "pull",

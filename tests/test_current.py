@@ -110,7 +110,7 @@ def test_any_sequence_of_writing(wh: Warehouse, seed: int) -> None:
         lambda: wh.ingest_run(dataset(), lists(), name=run(), replace=True),
         lambda: wh.ingest_run(dataset(), lists(), name=run(), replace=True),
         lambda: wh.ingest_qrels(dataset(), grades(), replace=True),
-        lambda: extension("judges").ingest_judgments(
+        lambda: extension("answers").ingest_judgments(
             wh, dataset(), grades(), judge="someone", replace=True
         ),
         lambda: wh.evaluate(metrics=chance.choice(("AP", "RR", "nDCG@3"))),
@@ -155,7 +155,7 @@ def test_values_by_other_judgments_are_not_taken_for_stored(wh: Warehouse) -> No
     for name, documents in {"one": "ab", "two": "ba"}.items():
         wh.ingest_run("tiny", {"q": dict(zip(documents, (2.0, 1.0), strict=True))}, name=name)
     wh.evaluate("tiny", metrics="RR")
-    extension("judges").ingest_judgments(wh, "tiny", {"q": {"b": 1}}, judge="gpt")
-    found = extension("judges").judges_swap(wh, "tiny", ["qrels", "gpt"], metrics="RR", top=2)
+    extension("answers").ingest_judgments(wh, "tiny", {"q": {"b": 1}}, judge="gpt")
+    found = extension("answers").judges_swap(wh, "tiny", ["qrels", "gpt"], metrics="RR", top=2)
     column = found.columns.index("tau_b")
     assert [row[column] for row in found.fetchall()] == [-1.0]  # the judges prefer opposite runs

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from extended import FOLDER
 from projects import invoked
 
 from warehouse.cli import application, commands
@@ -19,7 +20,6 @@ CALLS = {
     "agree": "agree",
     "compare": "compare -m RR",
     "curve": "curve ROC",
-    "discriminate": "discriminate --resamples 200",
     "explain": "explain old RR q3",
     "history": "history -m RR",
     "holes": "holes",
@@ -29,6 +29,9 @@ CALLS = {
     "show": "show old",
     "status": "status",
 }
+ADDED = (
+    {"discriminate": "discriminate --resamples 200"} if (FOLDER / "collections").is_dir() else {}
+)
 # Values by the name of the option; others are tried with numbers and with a word.
 VALUES = {
     "alpha": ["0.3"], "as-of": ["2001-01-01"], "base": ["old"], "by": ["system"], "columns": ["run"],
@@ -42,10 +45,10 @@ NOT_TRIED = {
 }  # fmt: skip
 # Commands that write, print no table, need more than a warehouse, or have commands below them.
 NOT_READING = {
-    "attributes", "check", "collection", "config", "curves", "datasets", "deciles",
+    "attributes", "check", "config", "curves", "datasets", "deciles",
     "demo", "edit", "evaluate", "export", "extensions", "forget", "fuse", "fusions", "gates",
     "ingest", "init", "list", "metrics", "protocols", "publish", "qrels", "query", "report",
-    "reusability", "schema", "score", "shell", "slices", "sql", "sync",
+    "schema", "score", "shell", "slices", "sql", "sync",
     "trec-eval", "verify", "watch",
 }  # fmt: skip
 # Options that say the default: all pairs are compared if no base is named.
@@ -87,13 +90,14 @@ def options(command: str) -> list[tuple[str, list[list[str]]]]:
 
 
 @pytest.mark.parametrize(
-    "command", [pytest.param(c, marks=[] if c == "runs" else [pytest.mark.slow]) for c in CALLS]
+    "command",
+    [pytest.param(c, marks=[] if c == "runs" else [pytest.mark.slow]) for c in CALLS | ADDED],
 )
 def test_an_option_has_an_effect_or_is_refused(
     command: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    call = [*CALLS[command].split(), "--db", str(file)]
+    call = [*(CALLS | ADDED)[command].split(), "--db", str(file)]
     plain = invoked(*call)
     assert plain.exit_code == 0, plain.output
     idle = []

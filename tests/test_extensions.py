@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -70,14 +71,14 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_package_adds_metrics_names_formats_and_commands(
+def test_a_package_adds_metrics_names_formats_commands_and_pages(
     packages: Path, tmp_path: Path, program
 ) -> None:
     install(packages, "music", "warehouse_music:EXTENSION", files())
     score = "score qrels.txt mine.playlist best_song BestSong@2 Skipped -f csv"
     found = program.calls(
         score, "ingest qrels qrels.txt -d d", "ingest run mine.playlist", "evaluate -m BestSong@2",
-        "songs", "extensions -f csv", "help all", cwd=tmp_path,
+        "songs", "extensions -f csv", "help all", "report site", cwd=tmp_path,
     )  # fmt: skip
     assert [(line, one) for line, one in found.items() if one.code] == []
     # x is not judged; a, with grade 2, is at rank 2
@@ -86,6 +87,36 @@ def test_a_package_adds_metrics_names_formats_and_commands(
     assert "music,music 1.0,metrics BestSong; " in found["extensions -f csv"].out
     assert "songs" in found["help all"].out
     assert "left out" not in "".join(one.err for one in found.values())
+    page = (tmp_path / "site/d/songs.html").read_text()
+    # the run `mine` has two documents
+    assert re.search(r'<th scope="row">mine</th><td class="num">2</td>', page)
+    assert 'href="../d/songs.html"' in (tmp_path / "site/d/index.html").read_text()
+
+
+def test_a_page_that_fails_is_one_warning_and_the_others_are_written(
+    packages: Path, tmp_path: Path, program
+) -> None:
+    source = """\
+from warehouse.extending import Extension
+from warehouse.report.pages.added import DatasetPage
+FAILS = DatasetPage("fails", "Fails", lambda contents: 1 / 0)
+TAKEN = DatasetPage("curves", "Curves", lambda contents: None)
+NONE = "no page"
+EXTENSION = Extension(summary="Bad.", api=1, pages=["bad:FAILS", "bad:TAKEN", "bad:NONE", "bad:GONE"])
+"""
+    install(packages, "bad", "bad:EXTENSION", {"bad.py": source})
+    report = "report site"
+    found = program.calls(
+        "ingest qrels qrels.txt -d d", "ingest run mine.run", "evaluate -m RR", report, cwd=tmp_path,
+    )  # fmt: skip
+    assert [(line, one) for line, one in found.items() if one.code] == []
+    for reason in (
+        "page fails: ZeroDivisionError: division by zero", "page curves: the name is taken",
+        "'no page': is no DatasetPage with a name in small letters", "bad:GONE: AttributeError: ",
+    ):  # fmt: skip
+        assert found[report].err.count(f"extension bad: left out: {reason}") == 1
+    page = (tmp_path / "site/d/fails.html").read_text()
+    assert "The extension bad could not make this page." in page
 
 
 def test_a_package_adds_fusion_methods_and_protocols(

@@ -11,6 +11,7 @@ import unicodedata
 
 import duckdb
 import pytest
+from extended import needs
 from hypothesis import example, given
 from hypothesis import strategies as st
 from projects import command
@@ -140,6 +141,7 @@ def test_a_third_column_without_a_name(put, thirds, value):
         Warehouse.score({"q": {"c": 1}}, bad, "RR", run_format="bare")
 
 
+@needs("imports")
 @needs_cases
 def test_letor():
     """GX001 with 2 is second and GX002 with 0 first; GX003 with 1 is first: (1/2 + 1) / 2."""

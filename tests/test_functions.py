@@ -15,6 +15,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from extended import assess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peered import OF_ITERATIONS, OF_SAMPLES
@@ -539,10 +540,8 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
             (("vital", "support"), ("okay", "not_support"), ("vital", "partial_support")), 1
         )
     ]
-    wh.ingest_nuggets("tiny", facts)
     for name in ("first", "second"):
-        wh.ingest_assignments("tiny", facts, name=name)
-        wh.ingest_citations("tiny", facts, name=name)
+        assess(wh, "tiny", facts, name)
     return wh, folder / "replica.duckdb"
 
 

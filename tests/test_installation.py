@@ -48,7 +48,7 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 from warehouse import errors
-from warehouse.extensions.reproduction import reproduce
+from warehouse.extensions.collections import reproduce
 from warehouse.warehouse import Warehouse
 
 wh = Warehouse(sys.argv[1])
@@ -72,7 +72,7 @@ for runs, words in ((("bm25", "tasb"), "needs SciPy: "), (("bm25", "tas"), "tasb
 """
 
 
-@needs("reproduction")
+@needs("collections")
 @pytest.mark.slow
 def test_all_but_wilcoxon_works_without_scipy(demo: Warehouse) -> None:
     done = subprocess.run(

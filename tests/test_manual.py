@@ -43,8 +43,11 @@ README = ROOT / "README.md"
 NEEDS = {
     "docs/how-to/cluster.md": [pytest.mark.slow, needs_spark],
     "docs/how-to/lake.md": [pytest.mark.slow, needs_lake],
-    "docs/how-to/drop-in.md": [needs("peers"), needs("ranx")],
+    "docs/how-to/drop-in.md": [needs("peers")],
     "docs/how-to/serve.md": [needs("server")],
+    "docs/how-to/collection.md": [needs("collections")],
+    "docs/how-to/judges.md": [needs("answers")],
+    "docs/how-to/rag.md": [needs("answers")],
     "docs/how-to/frameworks.md": [
         needs("training"),
         *(

@@ -1,5 +1,7 @@
 """Worked by hand: `cases/metrics/<Metric>.toml` holds small rankings and the arithmetic of the values.
 
+For the metrics of an extension the file is in `extensions/<Extension>/cases`.
+
 A case has `qrels` and `run` by query: "doc:grade ..." and "doc doc ..." (best first) or "doc=score ...".
 Judgments by iteration are "doc/iteration:grade ...", preferences are in `prefs` in place of `qrels`, as
 "group/subgroup/doc:level ...".
@@ -24,6 +26,7 @@ from typing import Any
 
 import oracles
 import pytest
+from extended import case_files, extension
 from peered import PEERED
 from twins import twins_in
 
@@ -34,7 +37,7 @@ from warehouse.metrics.catalogue import catalogue
 from warehouse.sql_text import templates
 from warehouse.warehouse import Warehouse
 
-FOLDER = Path(__file__).parent / "cases" / "metrics"
+FILES = case_files()
 OPTIONS = ("protocol", "level", "depth", "judged_only", "complete")
 FUNCTIONS = {"log2": math.log2, "ln": math.log, "sqrt": math.sqrt}
 Number = Fraction | float
@@ -75,9 +78,9 @@ def test_only_arithmetic_is_understood(text: str) -> None:
         value(text)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(name: str) -> list[dict[str, Any]]:
     """Return the cases of a metric, none where it has no file."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))["case"] if path.exists() else []
+    return tomllib.loads(FILES[name].read_text(encoding="utf-8"))["case"] if name in FILES else []
 
 
 def judged(case: dict[str, Any]) -> dict[str, list[tuple[str, float]]]:
@@ -171,12 +174,13 @@ def stored(case: dict[str, Any], metrics: list[str], folder: Path) -> dict[tuple
     wh = Warehouse(folder / "case.duckdb")
     wh.ingest_qrels("case", qrels(case, folder)[0])
     wh.ingest_run("case", run(case), name="run")
+    load = extension("answers")
     if rows := answers(case):
-        wh.ingest_nuggets("case", rows)
+        load.ingest_nuggets(wh, "case", rows)
         if assigned := [row for row in rows if row["assignment"]]:
-            wh.ingest_assignments("case", assigned, name="run")
+            load.ingest_assignments(wh, "case", assigned, name="run")
     if rows := citations(case):
-        wh.ingest_citations("case", rows, name="run")
+        load.ingest_citations(wh, "case", rows, name="run")
     wh.evaluate("case", metrics=metrics)
     found = wh.query("select metric, query_id, value from query_scores").fetchall()
     found += [
@@ -210,13 +214,13 @@ ALL = [
         else pytest.mark.long,
     )
     for name in catalogue()
-    for number in range(1, len(read(FOLDER / f"{name}.toml")) + 1)
+    for number in range(1, len(read(name)) + 1)
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "number"), ALL)
 def test_case(name: str, number: int, tmp_path: Path) -> None:
-    case = read(FOLDER / f"{name}.toml")[number - 1]
+    case = read(name)[number - 1]
     keys = {"why", "qrels", "prefs", "run", "training", "attributes", "expected", *OPTIONS}
     keys |= {"answers", "cited"}
     assert set(case) <= keys
@@ -251,7 +255,7 @@ def test_case(name: str, number: int, tmp_path: Path) -> None:
 
 
 def test_every_metric_has_its_cases_and_the_other_way_round() -> None:
-    worked = {path.stem for path in FOLDER.glob("*.toml")}
+    worked = set(FILES)
     metrics = set(templates.names_in("metrics"))
     assert metrics - worked == set(), "work some cases by hand in tests/cases/metrics/NAME.toml"
     assert worked - metrics == set(), "a case of no metric"
@@ -261,7 +265,7 @@ def test_every_metric_has_its_cases_and_the_other_way_round() -> None:
 def test_every_parameter_is_worked(name: str) -> None:
     """Every parameter takes another value than its default, a choice every one of its values."""
     seen: dict[str, set[object]] = {}
-    for case in read(FOLDER / f"{name}.toml"):
+    for case in read(name):
         for metric in notation.parse(*case["expected"]):
             for key, chosen in metric.params.items():
                 seen.setdefault(key, set()).add(chosen)
@@ -284,7 +288,7 @@ def test_every_parameter_is_worked(name: str) -> None:
 def test_every_hard_query_is_worked(name: str) -> None:
     """Nothing relevant, no answer, equal scores, a grade below 0: every metric says what it does."""
     kinds = set()
-    for case in read(FOLDER / f"{name}.toml"):
+    for case in read(name):
         answers = run(case)
         for query, found in judged(case).items():
             grades = [grade for _, grade in found]

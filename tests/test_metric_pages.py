@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from extended import assess
 from refusals import tells
 
 from warehouse.analyze import metric_catalogue as pages
@@ -149,9 +150,7 @@ def without_a_value(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[
     wh = Warehouse(config.with_name("warehouse.duckdb"))
     wh.ingest_qrels("stored", QRELS)
     wh.ingest_run("stored", RUN, name="run")
-    wh.ingest_nuggets("stored", ANSWER)
-    wh.ingest_assignments("stored", ANSWER, name="run")
-    wh.ingest_citations("stored", ANSWER, name="run")
+    assess(wh, "stored", ANSWER, "run")
 
     def values(protocol: str) -> dict[tuple[str, str], float | None]:
         scores = Warehouse.score(

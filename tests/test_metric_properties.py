@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+import extended
 import oracles
 import oracles_preferences
 import oracles_recsys
@@ -113,6 +114,7 @@ def values_of_runs(qrels: object, runs: list, names: list[str], **options: objec
 
 def test_every_metric_has_a_twin_or_a_peer() -> None:
     modules = [import_module(path.stem) for path in Path(__file__).parent.glob("oracles*.py")]
+    modules += extended.oracles()
     for metric in set(catalogue()) - {metric.name for metric in notation.parse(*PEERED)}:
         assert any(metric in twins_in(module) for module in modules) or twin(metric, oracles)
 

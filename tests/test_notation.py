@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-import oracles_answers
+import extended
 import oracles_preferences
 import pytest
 from hypothesis import given
@@ -311,13 +311,13 @@ def test_the_level_is_for_binary_metrics() -> None:
         for name, found in catalogue().items()
         if any(p.follows_level for p in found.parameters)
     }
-    gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG", "U"}
+    gains = {"nDCG", "nDCGrel", "G", "DCG", "IdealDCG"}
     others = {"Hole", "NumQ", "NumRet", "Judged", "Unjudged", "RBPresid", "Volume"}
     others |= {"RMSE", "MAE", "R2"}
     shown = {"CategoricalDiversity", "Coverage", "Gini", "ILD", "MIUF", "Popularity", "Spread"}
     shown |= {"Entropy", "Share", "Surprisal", "Unseen"}
     without = {metric.name for metric in parse(*USER_MODELS)} | twins_in(oracles_preferences)
-    without |= twins_in(oracles_answers)
+    without |= {name for one in extended.oracles() for name in twins_in(one)} - followers
     assert set(catalogue()) - followers == gains | others | shown | without
 
 

@@ -28,7 +28,7 @@ COMMANDS = [
     "deciles show",
     "slices part",
     "fuse bm25 tasb --name both",
-    pytest.param("reproduce bm25 tasb -m nDCG@10", marks=needs("reproduction")),
+    pytest.param("reproduce bm25 tasb -m nDCG@10", marks=needs("collections")),
 ]
 
 

@@ -22,18 +22,25 @@ QUERIES = [f"q{n}" for n in range(1, 9)]
 JUNK = [*QUERIES, "q9", "q10"]
 RANKS = {"old": (1, 1, 9, 9, 9, 1, 9, 9), "new": (2, 2, 2, 2, 1, 2, 2, 3), "mid": (2,) * 8}
 READING = (
-    ("reproduce old new -d tiny\n" if (FOLDER / "reproduction").is_dir() else "")
+    (
+        """\
+collection -d tiny
+discriminate -d tiny --resamples 200
+reproduce old new -d tiny
+reusability -d tiny
+"""
+        if (FOLDER / "collections").is_dir()
+        else ""
+    )
     + """\
 agree -d tiny
 check -d tiny -m RR --run mid --against old --max-drop 1
 check -d tiny -m RR --run mid --against last --max-drop 1
 explain old RR q1 -d tiny
 agree -d tiny --of queries
-collection -d tiny
 compare -d tiny -m RR
 compare -d tiny -m RR --base old --correction bh
 curve ROC -d tiny
-discriminate -d tiny --resamples 200
 history -d tiny -m RR
 holes -d tiny
 leaderboard -d tiny
@@ -47,7 +54,6 @@ leaderboard -d tiny -d other --by system --each
 queries old -d tiny
 queries old -d tiny --slice kind
 queries mid -d tiny -m AP
-reusability -d tiny
 runs
 slices -d tiny
 attributes -d tiny

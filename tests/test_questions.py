@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from extended import extension
+from extended import assess, extension
 
 from warehouse.analyze import view_examples
 from warehouse.warehouse import Warehouse
@@ -179,12 +179,11 @@ def test_the_examples_of_the_views_answer(
             {"query_id": "19335", "text": "a fact", "importance": "vital"}
             | {"assignment": "support", "sentence": 1, "doc_id": "8412681", "support": "support"}
         ]
-        wh.ingest_nuggets("dl19", rows)
-        wh.ingest_assignments("dl19", rows, name="bm25")
-        wh.ingest_citations("dl19", rows, name="bm25")
+        extension("answers")
+        assess(wh, "dl19", rows, "bm25")
     if shown == "judge_judgments":
         wh = Warehouse(shutil.copy(wh.path, tmp_path / "with_judges.duckdb"))
-        extension("judges").ingest_judgments(wh, "dl19", {"19335": {"8412681": 1}}, judge="ann")
+        extension("answers").ingest_judgments(wh, "dl19", {"19335": {"8412681": 1}}, judge="ann")
     assert wh.query(view_examples.EXAMPLES[relation]).fetchall()
 
 

@@ -199,7 +199,7 @@ def test_unknown_format(con, tmp_path, name):
     path.write_bytes(RUN)
     with pytest.raises(
         UsageError,
-        match="known: trec, csv, tsv, jsonl, parquet, arrow, mteb, rank_eval",
+        match="known: trec, csv, tsv, jsonl, parquet, arrow, ranx, bare",
     ):
         readers.stage(con, path, "run", format=name)
 

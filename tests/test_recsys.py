@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import oracles_recsys
@@ -56,6 +57,7 @@ def compare(
     depth: int | None = None,
     judged_only: bool = False,
     metrics: Sequence[str] = oracles_recsys.METRICS,
+    module: ModuleType = oracles_recsys,
 ) -> None:
     """Hold what is computed against the twins, for each query and over all of them."""
     every = [(query, [], grades) for query, grades in data[0].items()]
@@ -63,7 +65,7 @@ def compare(
     def whole(metric: Metric, lists: Sequence[Ranked]) -> float | None:
         given = [(one.query, one.docs, one.grades) for one in lists]
         beside = {"every": every} if metric.name in ("Hole", "PositiveCoverage") else {}
-        return twins.twin(metric.name, oracles_recsys)(given, world, **twins.own(metric), **beside)
+        return twins.twin(metric.name, module)(given, world, **twins.own(metric), **beside)
 
     twins.compare(
         data, metrics, lambda metric, one, _: whole(metric, [one]), whole,

@@ -17,6 +17,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from extended import needs
 from projects import invoked
 
 from warehouse.warehouse import Warehouse
@@ -271,6 +272,7 @@ def test_holes(ask: Ask) -> None:
     ]
 
 
+@needs("collections")
 def test_ties(file: Path) -> None:
     """Runs with tied scores, and by how much an order of them moves RR."""
     tied, moves = [], {}

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 
 import duckdb
+import extended
 import jinja2
 import pytest
-from oracles_answers import METRICS as OF_ANSWERS
 from oracles_preferences import METRICS as OF_PREFERENCES
 from oracles_recsys import METRICS as OF_RECOMMENDERS
 from oracles_sources import METRICS as OF_THE_SOURCES
@@ -47,7 +47,7 @@ METRICS = list(
             *PEERED,
             *OF_PREFERENCES,
             *OF_RECOMMENDERS,
-            *OF_ANSWERS,
+            *(name for module in extended.oracles() for name in module.METRICS),
             *WEIGHED,
         ]
     )
@@ -340,6 +340,7 @@ class _Bare(Plan):
         return relation.name
 
 
+@extended.needs("answers")
 def test_names_that_differ_in_case_alone_stay_apart() -> None:
     """DuckDB would take one table or column for the other, and give the values of the wrong judge."""
     names = [f"{name}(judge={judge})" for name in ("NuggetScore", "CitationF") for judge in "Aa"]
@@ -628,6 +629,7 @@ def test_every_template_is_asked_for() -> None:
         "relations",
         "macros",
         "composed",
+        "holes",
     }
     package = Path(templates.__file__).parents[1]
     files = [*package.rglob("*.py"), *FILES]

@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from extended import needs
 from projects import SETTINGS, invoked
 
 from warehouse.warehouse import Warehouse
@@ -52,8 +53,10 @@ CALLS = [
     "queries old -d tiny -m M --worst 3",
     "queries old -d tiny -m M --slice kind --worst 2",
     "agree -d tiny -d other --of runs -m M",
-    "discriminate -d tiny -m M",
-    "reusability -d tiny -m M",
+    *(
+        pytest.param(f"{name} -d tiny -m M", marks=needs("collections"))
+        for name in ("discriminate", "reusability")
+    ),
     "check -d tiny -m M --max-drop 0.01",
     "check -d tiny -m M --max-drop 0.01 --against best",
     "check -d tiny -m M --max-drop 0.1 --against old --strict",

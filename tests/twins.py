@@ -20,6 +20,7 @@ from typing import Any
 from unittest import mock
 
 import oracles
+from extended import case_files
 from oracles import Grades
 
 from warehouse.metrics import protocols
@@ -29,7 +30,6 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import relations
 from warehouse.warehouse import Scores, Warehouse
 
-CASES = Path(__file__).parent / "cases" / "metrics"
 OWN_PROTOCOLS = Path(__file__).parent / "cases" / "warehouse.toml"
 # Every query of the run; these without queries that have no relevant documents, where that applies;
 # and judged documents counted by the depth.
@@ -120,10 +120,11 @@ def twins_in(module: ModuleType) -> set[str]:
 
 def worked(metrics: Collection[str]) -> list[str]:
     """Return the notations of metrics that cases are worked by hand for."""
+    files = case_files()
     return [
         notation
         for metric in sorted(metrics)
-        for case in tomllib.loads((CASES / f"{metric}.toml").read_text(encoding="utf-8"))["case"]
+        for case in tomllib.loads(files[metric].read_text(encoding="utf-8"))["case"]
         for notation in case["expected"]
     ]
 

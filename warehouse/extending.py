@@ -1,4 +1,4 @@
-"""Extensions: packages that add formats, metrics, fusion methods, protocols, names and commands.
+"""Extensions: packages that add formats, metrics, fusion methods, protocols, names, commands and pages.
 
 An extension is an `Extension` that the entry points of an installed package name:
 
@@ -30,7 +30,7 @@ from warehouse.errors import UsageError
 # The version of this interface: an extension for another one is left out.
 API = 1
 GROUP = "warehouse.extensions"
-_TYPES = dict.fromkeys(("functions", "formats", "logs", "lakes"), list) | dict.fromkeys(
+_TYPES = dict.fromkeys(("functions", "formats", "logs", "lakes", "pages"), list) | dict.fromkeys(
     ("commands", "engines", "protocols", "names"), dict
 )
 _METADATA = (".dist-info", ".egg-info")
@@ -42,11 +42,13 @@ class Extension:
     """The parts that an extension adds; its name is that of its entry point.
 
     `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
-    like ours: the metrics are in `metrics`, the fusion methods in `fusion`. `functions` names modules
+    like ours: the metrics are in `metrics`, the fusion methods in `fusion`, the orders of unjudged
+    documents in `holes`. `functions` names modules
     in which functions are metrics (`@metric`), `formats` the classes of formats, as in
     "music.formats:Playlists", `logs` modules that read values of other programs, and `lakes` modules
-    that share values. `commands` has the modules of commands by their names, as in
-    {"songs": "music.songs", "ingest songs": "music.loading"}, and `engines` those of engines.
+    that share values. `pages` names pages of datasets (`DatasetPage`). `commands` has the modules of
+    commands by their names, as in {"songs": "music.songs", "ingest songs": "music.loading"}, and
+    `engines` those of engines.
     `protocols` has records like those of `warehouse.toml`, and `names` other names for metrics, as in
     {"hit@10": "Success@10"}. For what such a module holds, see those of our own extensions.
     """
@@ -58,6 +60,7 @@ class Extension:
     formats: list[str] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     lakes: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)
     commands: dict[str, str] = field(default_factory=dict)
     engines: dict[str, str] = field(default_factory=dict)
     protocols: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config import project
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
     from warehouse.ingest import Loaded, LoadedAttributes
-    from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
     from warehouse.ingest.edit import Edited
     from warehouse.ingest.folder import Folder
-    from warehouse.ingest.forget import Forgotten
+    from warehouse.ingest.forget import Forgotten, ForgottenDataset
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.report.bundles import Exported
@@ -498,102 +497,6 @@ class Warehouse:
             with staging.write() as connection:
                 return store(connection)
 
-    def ingest_nuggets(
-        self, dataset: str | None = None, source: object = None, *, replace: bool = False
-    ) -> LoadedNuggets:
-        """Load the nuggets of queries: the facts that an answer should state.
-
-        `source` is a file of JSON Lines as nuggetizer writes them, a rubric of TREC DRAGUN, a table with
-        the columns `query_id, nugget_id, text, importance, weight, part`, or a list of dicts. Raises
-        ConflictError if the dataset has other nuggets, unless `replace` puts these in their place.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> nuggets = [{"text": "Owls fly.", "importance": "vital"},
-        ...            {"text": "Owls hoot.", "importance": "okay"}]
-        >>> wh.ingest_nuggets("tiny", [{"qid": "q1", "nuggets": nuggets}]).num_nuggets
-        2
-        """
-        from warehouse.ingest import answers
-
-        return self.load(
-            dataset, source,
-            lambda con, chosen: answers.stage_nuggets(con, source, chosen, replace=replace),
-        )  # fmt: skip
-
-    def ingest_assignments(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        name: str | None = None,
-        judge: str | None = None,
-        replace: bool = False,
-    ) -> LoadedAssessments:
-        """Load which nuggets the answers of runs state, as a judge assigned them.
-
-        `source` is a file of JSON Lines as nuggetizer writes them, a table with the columns `run,
-        query_id, nugget_id` or `text`, and `assignment`, or a list of dicts. What names no run is of the
-        run `name`, or of the run that is called as the file. Each answer has an assignment for every
-        nugget of its query. Raises ConflictError if other assignments by the judge are there, unless
-        `replace` puts these in their place.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
-        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
-        >>> nuggets = [{"text": "Owls fly.", "importance": "vital", "assignment": "support"},
-        ...            {"text": "Owls hoot.", "importance": "okay", "assignment": "partial_support"}]
-        >>> lines = [{"qid": "q1", "run_id": "first", "nuggets": nuggets}]
-        >>> _ = wh.ingest_nuggets("tiny", lines)
-        >>> _ = wh.ingest_assignments("tiny", lines, judge="human")
-        >>> wh.leaderboard("tiny", metrics="NuggetScore(judge=human)").fetchall()
-        [(1, 'first', None, 0.75, 1, 1)]
-        """
-        return self._ingest_assessments(
-            dataset, source, "assignments", name=name, judge=judge, replace=replace
-        )
-
-    def ingest_citations(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        name: str | None = None,
-        judge: str | None = None,
-        replace: bool = False,
-    ) -> LoadedAssessments:
-        """Load whether the documents that answers cite support their sentences, as a judge says.
-
-        `source` is a file of TREC RAG's support evaluation, a table with the columns `run, query_id,
-        sentence, doc_id, support`, or a list of dicts; a sentence that cites nothing has a row without a
-        document. The rest is as in `ingest_assignments`.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
-        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
-        >>> rows = [{"query_id": "q1", "sentence": 1, "doc_id": "a", "support": "support"},
-        ...         {"query_id": "q1", "sentence": 2}]
-        >>> _ = wh.ingest_citations("tiny", rows, name="first")
-        >>> wh.leaderboard("tiny", metrics="CitationPrecision CitationRecall").fetchall()
-        [(1, 'first', None, 1.0, 0.5, 1, 1)]
-        """
-        return self._ingest_assessments(
-            dataset, source, "citations", name=name, judge=judge, replace=replace
-        )
-
-    def _ingest_assessments(
-        self, dataset: str | None, source: object, kind: Literal["assignments", "citations"],
-        **how: Any,
-    ) -> LoadedAssessments:  # fmt: skip
-        from warehouse.ingest import answers
-
-        return self.load(
-            dataset, source,
-            lambda con, chosen: answers.stage_assessments(con, source, chosen, kind, **how),
-        )  # fmt: skip
-
     def make_deciles(
         self,
         dataset: str | None = None,
@@ -713,17 +616,50 @@ class Warehouse:
         >>> len(wh.runs("tiny"))
         0
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest.forget import forget
 
-        run = _given("run", run)
+        how = {"version": version, "reason": reason}
+        return self._remove(forget, dataset, dry_run, _given("run", run), **how)
+
+    def _remove(
+        self,
+        remove: Callable[..., _T],
+        dataset: str | None,
+        dry_run: bool,
+        *names: str,
+        **how: object,
+    ) -> _T:
+        """Remove a part of a dataset; wrong names are refused without the lock of a writer."""
+        from warehouse.analyze import datasets
+
         with self.file.read() as con:
             dataset = datasets.chosen(con, dataset)
-            found = forget(con, run, dataset, version=version, dry_run=True)
+            found = remove(con, *names, dataset, dry_run=True, **how)
         if dry_run:
             return found
         with self.file.transaction() as con:
-            return forget(con, run, dataset, version=version, reason=reason)
+            return remove(con, *names, dataset, **how)
+
+    def forget_dataset(
+        self, dataset: str, *, reason: str | None = None, dry_run: bool = False
+    ) -> ForgottenDataset:
+        """Remove a dataset whole: runs, qrels, values, training sets, attributes, texts, nuggets.
+
+        The table forgotten_run keeps the record of each run, as after `forget`, so that a lake hides
+        them and `sync` does not load them again. Raises UsageError if there is no such dataset.
+
+        >>> import tempfile
+        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
+        >>> _ = wh.ingest_qrels("tiny", {"q1": {"a": 1}})
+        >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="first")
+        >>> wh.forget_dataset("tiny", reason="a test").num_predictions
+        1
+        >>> wh.datasets().fetchall()
+        []
+        """
+        from warehouse.ingest.forget import forget_dataset
+
+        return self._remove(forget_dataset, _given("dataset", dataset), dry_run, reason=reason)
 
     def edit(
         self,
@@ -779,17 +715,9 @@ class Warehouse:
         >>> wh.forget_scores("tiny", "first").metrics
         ('m',)
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest import scores
 
-        run = _given("run", run)
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, dataset)
-            found = scores.forget(con, run, dataset, judge=judge, dry_run=True)
-        if dry_run:
-            return found
-        with self.file.transaction() as con:
-            return scores.forget(con, run, dataset, judge=judge)
+        return self._remove(scores.forget, dataset, dry_run, _given("run", run), judge=judge)
 
     def forget_text(
         self,
@@ -807,17 +735,9 @@ class Warehouse:
         >>> wh.forget_text("tiny", "q", of="queries").num_texts
         1
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest import texts
 
-        name = _given("name", name)
-        with self.file.read() as con:
-            dataset = datasets.chosen(con, dataset)
-            found = texts.forget(con, name, dataset, of, dry_run=True)
-        if dry_run:
-            return found
-        with self.file.transaction() as con:
-            return texts.forget(con, name, dataset, of)
+        return self._remove(texts.forget, dataset, dry_run, _given("name", name), of=of)
 
     def sync(
         self,
@@ -1445,157 +1365,6 @@ class Warehouse:
             with self.file.read() as con:
                 layout.check_label(con, [found.dataset], shown.label)
         return presentation.compare(found, shown)
-
-    def discriminate(
-        self,
-        dataset: str | None = None,
-        runs: Names = (),
-        metrics: Metrics = (),
-        *,
-        test: str = "tukey",
-        alpha: float = 0.05,
-        resamples: int = 10_000,
-        seed: int = 0,
-        protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
-        qrels: int | None = None,
-        run: Names = (),
-        system: Names = (),
-        tag: run_choice.Tags = (),
-        on_step: Callable[[str], None] | None = None,
-    ) -> Result:
-        """Return the discriminative power of metrics: how many pairs of runs each tells apart.
-
-        Every pair of the `runs` (default: all) is tested by every metric, as `compare` does with
-        `all_pairs`, and no p is corrected further. `test` is one of its tests: "tukey", the
-        randomised test of Tukey's honest differences, takes all pairs together; "bootstrap" is the
-        test of each pair in Sakai 2006, Evaluating evaluation metrics based on the bootstrap.
-
-        Columns: `metric, pairs, separated, share, largest_not_separated, undefined`, the metric with
-        the highest share first. A pair is separated if its p is below `alpha`;
-        `largest_not_separated` is the greatest difference of a pair that is not; `undefined` counts
-        pairs without a p. The table `levels` has the achieved significance levels, the highest first:
-        `metric, place, base, run, difference, p, is_separated`; the chart draws them as curves.
-        Metrics that are not stored are computed. Raises UsageError for wrong names and numbers.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {q: {"a": 1} for q in "opqrst"})
-        >>> for name, score in (("good", 2.0), ("bad", 0.0)):
-        ...     one = {"a": score, "b": 1.0}
-        ...     _ = wh.ingest_run("tiny", dict.fromkeys("opqrst", one), name=name)
-        >>> wh.discriminate("tiny", metrics="RR Success@2", test="sign").fetchall()
-        [('RR', 1, 1, 1.0, None, 0), ('Success@2', 1, 0, 0.0, 0.0, 0)]
-        """
-        from warehouse.analyze import compare, discrimination, run_choice
-        from warehouse.report import presentation
-
-        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
-        found = discrimination.discriminate(
-            self.file, dataset, runs, metrics, how, protocol=protocol, as_of=as_of, qrels=qrels,
-            choice=run_choice.choice(run, system, tag), on_step=on_step,
-        )  # fmt: skip
-        return presentation.discrimination(found)
-
-    def reusability(
-        self,
-        dataset: str | None = None,
-        runs: Names = (),
-        metrics: Metrics = (),
-        *,
-        by: str = "run",
-        depth: int | None = 100,
-        protocol: str = protocols.DEFAULT,
-        run: Names = (),
-        system: Names = (),
-        tag: run_choice.Tags = (),
-        on_group: Callable[[str], None] | None = None,
-    ) -> Result:
-        """Return what the board would be if a group of runs had had no part in the pool.
-
-        For each group of the `runs` (default: all), `by` "run", "system" or the name of a tag (as for
-        teams), the judgments of the documents that the group alone has among its first `depth`
-        (None: among all) are left out. Then all runs are evaluated without them (leave-out-uniques;
-        Zobel 1998, Buckley and others 2007). Nothing is stored.
-
-        Columns: `metric, left_out, runs, unique_judged, unique_relevant, tau_b, swapped_pairs,
-        rank_loss, run, rank_before, rank_after, value_before, value_after`. `tau_b` is Kendall's tau-b
-        of the two boards; `rank_loss` is the most ranks that a run of the group loses, and what
-        follows is of that run. The largest loss comes first. The tables `boards` (`metric, left_out,
-        run, is_member, before, after, rank_before, rank_after`) and `documents` (`left_out, query_id,
-        doc_id, relevance`) have what it is made from. Raises UsageError for wrong names, for fewer
-        than two groups, and if the qrels are not plain judgments.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"q": {"a": 1, "b": 1}})
-        >>> _ = wh.ingest_run("tiny", {"q": {"b": 2.0, "x": 1.0}}, name="one")
-        >>> _ = wh.ingest_run("tiny", {"q": {"y": 2.0, "a": 1.0}}, name="two")
-        >>> found = wh.reusability("tiny", metrics="RR")
-        >>> [(row.left_out, row.unique_judged, row.tau_b, row.rank_loss) for row in found]
-        [('one', 1, -1.0, 1), ('two', 1, 1.0, 0)]
-        """
-        from warehouse.analyze import reusability, run_choice
-        from warehouse.report import presentation
-
-        with self.file.read() as con:
-            found = reusability.reusability(
-                con, dataset, runs, metrics, by=by, depth=depth, protocol=protocol,
-                choice=run_choice.choice(run, system, tag), on_group=on_group,
-            )  # fmt: skip
-            return presentation.reusability(found)
-
-    def collection(
-        self,
-        dataset: str | None = None,
-        runs: Names = (),
-        metrics: Metrics = (),
-        *,
-        test: str = "tukey",
-        alpha: float = 0.05,
-        difference: float = 0.05,
-        by: str = "run",
-        depth: int = 100,
-        resamples: int = 2000,
-        seed: int = 0,
-        protocol: str = protocols.DEFAULT,
-        run: Names = (),
-        system: Names = (),
-        tag: run_choice.Tags = (),
-        on_step: Callable[[str], None] | None = None,
-    ) -> Result:
-        """Return a report on a test collection, as its runs (default: all) show it.
-
-        Its tables are those of the sections that there is something to say about: `topics` (judged
-        and relevant documents of the queries), `grades`, `pool` (documents by depth, and how many of
-        them are judged), `tied` and `ties` (runs with tied scores, and how far the order within ties
-        can move each value), `power` (as `discriminate` has it, by `test`), `resolution` (the best
-        run's ranks as in `leaderboard(ranks=True)`, the smallest difference that the queries detect
-        in 80 % of cases at `alpha`, and the queries that `difference` needs; Sakai 2016, Topic set
-        size design), `uniques` (as `reusability` has it, `by` and to the `depth` given here) and
-        `condensed` (Kendall's tau-b of the boards with and without unjudged documents). `advice` has
-        sentences, which are the notes too.
-
-        The result itself has one row, `dataset, protocol, runs, metrics`, and each section as a list
-        of structs. Nothing is stored. Raises UsageError for wrong names and numbers.
-
-        >>> import tempfile
-        >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
-        >>> _ = wh.ingest_qrels("tiny", {"p": {"a": 1}, "q": {"a": 1, "b": 0}})
-        >>> _ = wh.ingest_run("tiny", {"p": {"a": 2.0, "c": 1.0}, "q": {"b": 1.0}}, name="one")
-        >>> found = wh.collection("tiny", metrics="RR", depth=2)
-        >>> [(row.depth, row.documents, row.judged, row.runs_judged) for row in found.pool]
-        [(1, 2, 2, 1), (2, 3, 2, 0)]
-        """
-        from warehouse.analyze import collection, compare, run_choice
-        from warehouse.report import presentation
-
-        how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
-        found = collection.collection(
-            self.file, dataset, runs, metrics, how, by=by, depth=depth, difference=difference,
-            protocol=protocol, choice=run_choice.choice(run, system, tag), on_step=on_step,
-        )  # fmt: skip
-        return presentation.collection(found, difference)
 
     def side_by_side(
         self,

@@ -32,6 +32,7 @@ AREAS = {
     "ingest": ("warehouse/ingest/", "sql/ingest/", "sql/checks/"),
     "store": ("warehouse/store/", "migrations/views.sql"),
     "report": ("warehouse/report/",),
+    "extensions": ("warehouse/extensions/",),
 }  # fmt: skip
 # Not ours: the build takes it from vl-convert.
 FOREIGN = "vega.js"

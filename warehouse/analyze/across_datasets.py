@@ -33,8 +33,7 @@ def named_datasets(con: duckdb.DuckDBPyConnection, given: str | Iterable[str] | 
     if given is None:
         return [datasets.chosen(con, None)]
     names = check_names("dataset", given)
-    rows = con.execute("select name from dataset order by name").fetchall()
-    known = [str(row[0]) for row in rows]
+    known = datasets.names(con)
     found: dict[str, None] = {}
     for name in names:
         fitting = [one for one in known if fnmatchcase(one, name)] if name not in known else [name]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import duckdb
 
 from warehouse.errors import UsageError, check_text, check_word, command, listing
+from warehouse.sql_text.templates import render
 
 _FIRST = "; the dataset comes first, by its name"
 
 
-def _known(con: duckdb.DuckDBPyConnection) -> list[str]:
-    rows = con.execute("select name from dataset order by name").fetchall()
-    return [str(row[0]) for row in rows]
+def names(con: duckdb.DuckDBPyConnection, *, emptied: bool = False) -> list[str]:
+    """Return the names of the datasets, also of those from which everything was removed if asked."""
+    sql = (
+        "select name from dataset order by name" if emptied else render("statements/known_datasets")
+    )
+    return [str(name) for (name,) in con.execute(sql).fetchall()]
 
 
 def check_one(dataset: str | None) -> str | None:
@@ -23,7 +27,9 @@ def check(con: duckdb.DuckDBPyConnection, dataset: str | None) -> None:
     """Refuse an unknown dataset with the nearest known one; None stands for all."""
     name = check_one(dataset)
     if name is not None:
-        check_word("dataset", name, _known(con))
+        known = names(con)
+        if name not in known and name not in names(con, emptied=True):
+            check_word("dataset", name, known)
 
 
 def chosen(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
@@ -31,7 +37,7 @@ def chosen(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
     if dataset is not None:
         check(con, dataset)
         return str.__str__(dataset)
-    known = _known(con)
+    known = names(con)
     if not known:
         raise UsageError(f"there is no dataset yet: {command('ingest run FILE', 'DATASET')}")
     if len(known) > 1:

@@ -23,7 +23,7 @@ def extensions() -> duckdb.DuckDBPyRelation:
     with catch_warnings():
         simplefilter("ignore")  # the table has them
         found = extending.found()
-        for kind in ("logs", "lakes"):
+        for kind in ("logs", "lakes", "pages"):
             list(extending.objects(kind))
         catalogue.catalogue()
         fusion.methods()
@@ -48,10 +48,12 @@ def _given(extension: Extension) -> str:
         "metrics": [path.name.partition(".")[0] for path in extension.files("metrics")],
         "functions": extension.functions,
         "fusion methods": [path.name.partition(".")[0] for path in extension.files("fusion")],
+        "orders of holes": [path.name.partition(".")[0] for path in extension.files("holes")],
         "protocols": extension.protocols,
         "formats": [text.rpartition(":")[2] for text in extension.formats],
         "logs": extension.logs,
         "lakes": extension.lakes,
+        "pages": [text.rpartition(":")[2] for text in extension.pages],
         "commands": extension.commands,
         "engines": extension.engines,
         "names": extension.names,

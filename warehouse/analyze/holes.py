@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
+from warehouse import extending
 from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import (
@@ -23,8 +24,8 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 
-# Which documents are wanted most.
-ORDERS = ("popularity", "average-error", "greatest-error", "move-to-front")
+# Which documents are wanted most: orders of one template; extensions add files in `sql/holes`.
+_ORDERS = ("popularity", "average-error", "move-to-front")
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,14 @@ def holes(
     rules = stored_metrics.stored_rules(con, protocol)
     if per_query and top is None:
         raise UsageError("per query: needs top, the number of documents for each query")
-    check_word("order", order, ORDERS)
+    files = (path for one in extending.found() for path in one.extension.files("holes"))
+    check_word("order", order, (*_ORDERS, *(path.name.partition(".")[0] for path in files)))
     if not 0 < p < 1:
         raise UsageError(f"p of a rank-biased precision lies between 0 and 1, not {p}")
-    if order == "greatest-error" and (top is None or per_query):
+    if order not in _ORDERS and (top is None or per_query):
         raise UsageError(
-            "order greatest-error: takes one document after another over all queries: say how many "
-            f"with {option('top', 100)}, not per query"
+            f"order {order}: takes one document after another over all queries: say how many with "
+            f"{option('top', 100)}, not per query"
         )
     if rules.judged_only:
         raise UsageError(
@@ -85,10 +87,10 @@ def holes(
         found_runs = ranked_lists.current_runs(con, dataset, named)
     depth = depth if rules.depth is None else min(depth, rules.depth)
     put_heads(con, dataset, found_runs, rules, depth)
-    if order == "greatest-error":
-        sql = render("analyses/holes_greatest_error", top=top, p=float(p))
-    else:
+    if order in _ORDERS:
         sql = render("analyses/holes", top=top, per_query=per_query, order=order, p=float(p))
+    else:
+        sql = render(f"holes/{order}", top=top, p=float(p))
     found = database.keep(con, sql, name="holes")
     rankings = relation("rankings", rules)
     filled = database.keep(

@@ -204,7 +204,7 @@ def _below(name: str) -> dict[str, ModuleType]:
 
 def modules() -> list[ModuleType]:
     """Return the modules of all commands, in the order of the help."""
-    found = filter(None, map(module, names()))
+    found = dict.fromkeys(filter(None, map(module, names())))
     return sorted(found, key=lambda one: (SECTIONS.index(one.SECTION), one.PLACE))
 
 
@@ -240,8 +240,8 @@ def application(name: str | None = None, *, shows_all: bool = False) -> typer.Ty
 
 def _add(app: typer.Typer, source: ModuleType) -> None:
     """Add the command of a module, with those below it."""
-    function = source.__name__.rpartition(".")[2]
-    name = function.replace("_", "-")
+    name = _name(source)
+    function = name.replace("-", "_")
     below = {path: source for path in source.EXAMPLES if path != name}
     group = typer.Typer(cls=_Group, rich_markup_mode=None)
     about: dict[str, Any] = {"rich_help_panel": source.SECTION}
@@ -261,6 +261,11 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
     else:
         about["help"] = source.__doc__
     app.add_typer(group, name=name, **about)
+
+
+def _name(source: ModuleType) -> str:
+    """Return the name of the command of a module; extensions can give it others, too."""
+    return source.__name__.rpartition(".")[2].replace("_", "-")
 
 
 def _add_below(group: typer.Typer, below: Mapping[str, ModuleType]) -> None:
@@ -313,9 +318,12 @@ def completed(words: Sequence[str]) -> list[str]:
         return ["--help"]
     name, *others = words
     if name == "help":
-        return ["--help-all"] if others == ["all"] else [*others, "--help"]
-    if not others or others[0].startswith("-") or (source := module(name)) is None:
+        return ["--help-all"] if others == ["all"] else completed([*others, "--help"])
+    if (source := module(name)) is None:
         return list(words)
+    name = _name(source)
+    if not others or others[0].startswith("-"):
+        return [name, *others]
     others[0] = getattr(source, "ALSO", {}).get(others[0], others[0])
     shows_one = source.SECTION == "Catalogue" and f"{name} show" in source.EXAMPLES
     if shows_one and not get_close_matches(others[0], ["show"]):

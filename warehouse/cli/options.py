@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def _keep_database(ctx: typer.Context, db: Path | None) -> Path | None:
     """Keep --db in the advice of commands that load; pages of others are read elsewhere."""
     is_typed = str(ctx.get_parameter_source("db")).endswith("COMMANDLINE")
-    if is_typed and ctx.parent is not None and ctx.parent.info_name == "ingest":
+    if is_typed and ctx.parent is not None and ctx.parent.info_name in ("ingest", "judgments"):
         ctx.with_resource(of_database(str(db)))
     return db
 
@@ -68,6 +68,22 @@ AnyDataset = Annotated[
         help="Name of the dataset; default: all.",
     ),
 ]
+OneRun = Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")]
+SomeRuns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        autocompletion=completion.runs,
+        metavar="RUN",
+        help="Runs, or patterns, as in 'tas*'; default: all.",
+    ),
+]
+SourceFile = Annotated[
+    str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
+]
+QrelsLabel = Annotated[
+    str | None, typer.Option("--label", help="A label for this version of the qrels.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
 _METRIC = (
     "A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, as in "
     "'gain = nDCG(dcg=exp-log2)@10'; repeatable."

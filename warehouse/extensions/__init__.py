@@ -11,27 +11,49 @@ from pathlib import Path
 from warehouse.extending import API, Extension
 
 _FOLDER = Path(__file__).parent
+_FORMATS = (
+    "matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders", "letor:Letor",
+    "wrapped_json:Mteb", "wrapped_json:RankEval", "candidates:Candidates", "ir_datasets:IrDatasets",
+)  # fmt: skip
 
 EXTENSIONS = {
+    "answers": Extension(
+        summary="Judges: judgments compared and made into qrels, and judgments of answers.",
+        api=API,
+        sql=_FOLDER / "answers" / "sql",
+        commands={
+            "judgments": "warehouse.extensions.answers.commands.judgments",
+            "judges": "warehouse.extensions.answers.commands.judgments",
+            "judgments load": "warehouse.extensions.answers.commands.load",
+            "ingest judgments": "warehouse.extensions.answers.commands.load",
+        }
+        | {
+            f"ingest {one}": "warehouse.extensions.answers.commands.answers"
+            for one in ("nuggets", "assignments", "citations")
+        },
+    ),
+    "collections": Extension(
+        summary="Reports on test collections, and how well runs reproduce others.",
+        api=API,
+        sql=_FOLDER / "collections" / "sql",
+        pages=["warehouse.extensions.collections.page:COLLECTION"],
+        commands={
+            one: f"warehouse.extensions.collections.commands.{one}"
+            for one in ("collection", "discriminate", "reproduce", "reusability")
+        },
+    ),
+    "experimental": Extension(
+        summary="Metrics that no other program computes: AWRF and U.",
+        api=API,
+        sql=_FOLDER / "experimental" / "sql",
+    ),
     "imports": Extension(
-        summary="Formats of other programs: matrices, Quepid, folders of parts, benchmarks, MLflow.",
+        summary="Formats of other programs: matrices, LETOR, Quepid, MTEB, ir_datasets, MLflow …",
         api=API,
         sql=_FOLDER / "imports" / "sql",
-        formats=[
-            f"warehouse.extensions.imports.{one}"
-            for one in ("matrix:Matrix", "npz:Npz", "quepid:Quepid", "part_folders:PartFolders")
-        ],
+        formats=[f"warehouse.extensions.imports.{one}" for one in _FORMATS],
         logs=["warehouse.extensions.imports.benchmark_logs"],
         commands={"ingest mlflow": "warehouse.extensions.imports.commands.mlflow"},
-    ),
-    "judges": Extension(
-        summary="Judgments of named judges: agreement, other boards, corrected boards, qrels of them.",
-        api=API,
-        sql=_FOLDER / "judges" / "sql",
-        commands={
-            "judges": "warehouse.extensions.judges.commands.judges",
-            "ingest judgments": "warehouse.extensions.judges.commands.judgments",
-        },
     ),
     "lake": Extension(
         summary="A lake of Delta tables, into which a team pushes values.",
@@ -44,15 +66,8 @@ EXTENSIONS = {
         },
     ),
     "peers": Extension(
-        summary="The interfaces of pytrec_eval and ir_measures, for programs that use them.",
+        summary="The interfaces of pytrec_eval, ir_measures and ranx, for programs that use them.",
         api=API,
-    ),
-    "ranx": Extension(summary="The interface of ranx, for programs that use it.", api=API),
-    "reproduction": Extension(
-        summary="How well runs reproduce others, as repro_eval measures it.",
-        api=API,
-        sql=_FOLDER / "reproduction" / "sql",
-        commands={"reproduce": "warehouse.extensions.reproduction.commands.reproduce"},
     ),
     "server": Extension(
         summary="The pages live, as a read-only server.",

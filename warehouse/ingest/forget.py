@@ -1,7 +1,8 @@
-"""Removing runs with everything computed from them; a row keeps what they were."""
+"""Removing runs, or a whole dataset, with everything computed from them; a row records each run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -25,6 +26,19 @@ class Forgotten:
     num_predictions: int
     num_evaluations: int
     current: int | None
+
+
+@dataclass(frozen=True)
+class ForgottenDataset:
+    """How much was removed, or would be, of a whole dataset: versions of runs and of qrels, and rows."""
+
+    dataset: str
+    num_runs: int
+    num_predictions: int
+    num_evaluations: int
+    num_qrels: int
+    num_judgments: int
+    num_texts: int
 
 
 def forget(
@@ -58,12 +72,7 @@ def forget(
         "select count(*) from evaluation where list_contains($ids, run_id)", {"ids": ids}
     ).fetchall()
     if not dry_run:
-        compared = (
-            "comparison_id in (select comparison_id from store.comparison_pair where "
-            "list_contains($ids, run_id) or list_contains($ids, base_id))"
-        )
-        checksums.change(con, "comparison", {}, compared, {"ids": ids})
-        con.execute(render("statements/forget", run_ids=ids, reason=reason, now=Clock(con).now()))
+        _remove(con, ids, reason)
     return Forgotten(
         dataset=dataset,
         run=run,
@@ -72,3 +81,34 @@ def forget(
         num_evaluations=num_evaluations,
         current=next((n for n in reversed(versions) if n not in chosen), None),
     )
+
+
+def forget_dataset(
+    con: duckdb.DuckDBPyConnection,
+    dataset: str,
+    *,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> ForgottenDataset:
+    """Remove all that a dataset has, inside the caller's transaction."""
+    given = {"dataset": dataset}
+    counts = con.execute(render("statements/dataset_counts"), given).fetchall()[0]
+    if not dry_run:
+        ((number,),) = con.execute(
+            "select dataset_id from dataset where name = $dataset", given
+        ).fetchall()
+        rows = con.execute("select run_id from run where dataset_id = $1", [number]).fetchall()
+        if rows:
+            _remove(con, [run_id for (run_id,) in rows], reason)
+        con.execute(render("statements/forget_dataset", dataset_id=number))
+    return ForgottenDataset(dataset, *map(int, counts))
+
+
+def _remove(con: duckdb.DuckDBPyConnection, ids: Sequence[int], reason: str | None) -> None:
+    """Remove versions of runs."""
+    compared = (
+        "comparison_id in (select comparison_id from store.comparison_pair where "
+        "list_contains($ids, run_id) or list_contains($ids, base_id))"
+    )
+    checksums.change(con, "comparison", {}, compared, {"ids": ids})
+    con.execute(render("statements/forget", run_ids=ids, reason=reason, now=Clock(con).now()))

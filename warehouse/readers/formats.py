@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from warehouse.errors import InputError, UsageError
+from warehouse.errors import InputError, UsageError, WarehouseError
 from warehouse.readers import checks
 from warehouse.readers.files import LocalFile
 from warehouse.readers.kinds import ColumnNames, Contents, Kind, Ranking
@@ -35,6 +35,7 @@ class Confidence(IntEnum):
     BINARY_SUFFIX = 6  # the file's name has the suffix of a binary format: its text means nothing
     CONTENT = 7  # the first bytes are of this format
     CERTAIN = 8  # the first bytes are of this format, and of no other that begins alike
+    NAMED = 9  # the first bytes have a word that only this format has
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,13 @@ class ObjectFormat(Format):
     def takes(self, source: Any) -> bool:
         """Whether an object is of this format."""
 
-    def meant(self, source: Any) -> Any:
+    def meant(self, source: Any, contents: Contents) -> Any:
         """Return the object of this format that a text or a path names; others as they are."""
         return source
+
+    def missing(self, source: Any) -> WarehouseError | None:
+        """Return the error for an object that names nothing that is there, before it is read."""
+        return None
 
     def is_folder(self, folder: Path) -> bool:
         """Whether a folder holds one source of this format, and nothing else."""

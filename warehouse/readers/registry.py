@@ -9,15 +9,13 @@ from typing import Any
 
 from warehouse import extending
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
-from warehouse.readers import files, ir_datasets
+from warehouse.readers import files
 from warehouse.readers.arrow import Arrow
-from warehouse.readers.candidates import Candidates
 from warehouse.readers.csv_tsv import BareTsv, Csv, MsMarco, Tsv
 from warehouse.readers.files import COMPRESSED, LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Format, Head, ObjectFormat
 from warehouse.readers.jsonl import JsonLines
 from warehouse.readers.kinds import COLUMNS, Contents, Kind
-from warehouse.readers.letor import Letor
 from warehouse.readers.objects import TableObject
 from warehouse.readers.parquet import Parquet
 from warehouse.readers.prefs import Preferences
@@ -26,18 +24,14 @@ from warehouse.readers.records import Records
 from warehouse.readers.sampled import Sampled
 from warehouse.readers.text import Text
 from warehouse.readers.trec import Trec
-from warehouse.readers.wrapped_json import Mteb, RankEval
 
 # In the order in which they are listed; of two that are equally sure of a file, the first one reads it.
 FORMATS: list[FileFormat] = [
-    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), Mteb(), RankEval(), Candidates(),
-    NestedJson(), BareTsv(), MsMarco(), Letor(), Preferences(), Sampled(),
-    Text(),
+    Trec(), Csv(), Tsv(), JsonLines(), Parquet(), Arrow(), NestedJson(), BareTsv(), MsMarco(),
+    Preferences(), Sampled(), Text(),
 ]  # fmt: skip
 # Of sources in memory, the first one that takes an object reads it.
-IN_MEMORY: list[ObjectFormat] = [
-    ir_datasets.IrDatasets(), Dict(), Records(), TableObject(),
-]  # fmt: skip
+IN_MEMORY: list[ObjectFormat] = [Dict(), Records(), TableObject()]
 
 
 @cache
@@ -83,7 +77,7 @@ def names(contents: Contents) -> list[str]:
     """Return the names of the formats of files that can hold some contents.
 
     >>> names("run")[:7]
-    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'arrow', 'mteb']
+    ['trec', 'csv', 'tsv', 'jsonl', 'parquet', 'arrow', 'ranx']
     """
     return [format.name for format in of_files() if contents in format.contents]
 
@@ -142,15 +136,14 @@ def in_memory(source: Any, contents: Contents) -> ObjectFormat:
 
 def missing(source: Any) -> WarehouseError | None:
     """Return the error for a source that names no file and no dataset, before it is read."""
-    named = ir_datasets.by_name(source, "qrels")
-    return files.missing(source) if named is source else ir_datasets.missing(named)
+    named = meant(source, "qrels")
+    return files.missing(source) if named is source else in_memory(named, "qrels").missing(named)
 
 
 def meant(source: Any, contents: Contents) -> Any:
     """Return the dataset or the folder that a text or a path names; others as they are."""
-    source = ir_datasets.by_name(source, contents)
     for format in of_objects():
-        source = format.meant(source)
+        source = format.meant(source, contents)
     return source
 
 

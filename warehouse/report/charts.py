@@ -20,7 +20,6 @@ from typing import Any
 from warehouse.analyze import significance
 from warehouse.analyze.board import Board
 from warehouse.analyze.curves import Trace
-from warehouse.analyze.discrimination import Discrimination
 from warehouse.analyze.history import Timeline
 from warehouse.errors import UsageError, counted, visible
 from warehouse.metrics.notation import known_metric
@@ -45,7 +44,7 @@ _OTHER, _LEADER, _GRID = "#BDBDBD", "#DDDDDD", "#ECECEC"
 _INK, _QUIET = "#1A1A1A", "#595959"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 # In pixels: the plot, the distance of two labels, and where a label's sample and text begin.
-_WIDTH, _HEIGHT, _SQUARE = 520, 300, 360
+WIDTH, HEIGHT, _SQUARE = 520, 300, 360
 _LINE, _SAMPLE, _TEXT = 15, 14, 42
 _SIZE = 11
 # The most points of a grey line.
@@ -68,7 +67,7 @@ _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """A line: its label, its points in order, and those of them with a marker."""
 
     label: str
@@ -84,18 +83,18 @@ def curve(trace: Trace) -> Spec:
     by_run: dict[str, list[Sequence[Any]]] = {run: [] for run in trace.runs}
     for run, _, *row in trace.relation.fetchall():
         by_run[run].append(row)
-    named: list[_Line] = []
-    others: list[_Line] = []
+    named: list[Line] = []
+    others: list[Line] = []
     for run, rows in by_run.items():
         if run not in best:
-            others.append(_Line(label(run), _points(trace, run, _thinned(rows))))
+            others.append(Line(label(run), _points(trace, run, _thinned(rows))))
             continue
         points = _points(trace, run, rows)
         # the first of a few marked points is another one on each line
         every = max(1, len(points) // 6)
         marked = rows if len(rows) <= 12 else rows[len(named) * every // len(best) :: every]
         shown = label(run) + _known(trace, run, rows)
-        named.append(_Line(shown, points, _points(trace, run, marked, is_line=False)))
+        named.append(Line(shown, points, _points(trace, run, marked, is_line=False)))
     return _curve_spec(trace, named, others)
 
 
@@ -122,10 +121,10 @@ def _thinned(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
     return rows if every == 1 else [*rows[:-1:every], rows[-1]]
 
 
-def _curve_spec(trace: Trace, named: Sequence[_Line], others: Sequence[_Line]) -> Spec:
+def _curve_spec(trace: Trace, named: Sequence[Line], others: Sequence[Line]) -> Spec:
     found = trace.curve
     is_square = found.x.range == found.y.range == (0, 1)
-    width, height = (_SQUARE, _SQUARE) if is_square else (_WIDTH - 80, _HEIGHT)
+    width, height = (_SQUARE, _SQUARE) if is_square else (WIDTH - 80, HEIGHT)
     every = [point for line in (*named, *others) for point in line.points]
     top = {axis: max(point[axis] for point in every) for axis in "xy"}
     domains = {}
@@ -138,17 +137,17 @@ def _curve_spec(trace: Trace, named: Sequence[_Line], others: Sequence[_Line]) -
         domains[axis] = (low, high)
     title = f"{found.title}: {label(trace.dataset, 40)}"
     what, rules = f"{trace.metric}, {trace.over}", f"protocol {trace.protocol.name}"
-    told = f"{what}; {rules}{_left_grey(len(named), len(others), 'run')}"
+    told = f"{what}; {rules}{left_grey(len(named), len(others), 'run')}"
     joined = {"lines": "linear", "steps_before": "step-before", "steps_after": "step-after"}
     x = {
         "field": "x", "type": "quantitative", "title": visible(found.x.name),
         "scale": {"domain": domains["x"], "nice": False},
-        "axis": {} if is_square else _axis(found.x.name in ("rank", "documents needed")),
+        "axis": {} if is_square else count_axis(found.x.name in ("rank", "documents needed")),
     }  # fmt: skip
     y = {
         "field": "y", "type": "quantitative", "title": visible(found.y.name),
         "scale": {"domain": domains["y"], "nice": False},
-        "axis": _axis(found.y.name in ("rank", "documents needed")),
+        "axis": count_axis(found.y.name in ("rank", "documents needed")),
     }  # fmt: skip
     layers = []
     if found.chance:
@@ -165,9 +164,9 @@ def _curve_spec(trace: Trace, named: Sequence[_Line], others: Sequence[_Line]) -
             }
         )
     goodness = [trace.goodness[run] for run in trace.runs if run in trace.best(MOST_NAMED)]
-    leaders, labels = _labels(named, x, y, height, domains["y"], goodness)
-    layers += [leaders, *_lines(named, others, x, y, joined[found.joined]), *labels]
-    return _spec(title, told, width, height, layers)
+    leaders, labels = end_labels(named, x, y, height, domains["y"], goodness)
+    layers += [leaders, *drawn_lines(named, others, x, y, joined[found.joined]), *labels]
+    return whole_spec(title, told, width, height, layers)
 
 
 def history(found: Timeline) -> Spec:
@@ -193,12 +192,12 @@ def history(found: Timeline) -> Spec:
         return max(sign * float(point["y"]) for point in points)
 
     ranked = sorted(by_series.values(), key=goodness, reverse=True)
-    named = [_Line(label(points[0]["series"]), points, points) for points in ranked[:MOST_NAMED]]
-    others = [_Line(label(points[0]["series"]), points, points) for points in ranked[MOST_NAMED:]]
+    named = [Line(label(points[0]["series"]), points, points) for points in ranked[:MOST_NAMED]]
+    others = [Line(label(points[0]["series"]), points, points) for points in ranked[MOST_NAMED:]]
     return _history_spec(found, named, others)
 
 
-def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Line]) -> Spec:
+def _history_spec(found: Timeline, named: Sequence[Line], others: Sequence[Line]) -> Spec:
     every = sorted(
         (point for line in (*named, *others) for point in line.points), key=lambda p: p["x"]
     )
@@ -218,7 +217,7 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
     name = visible(found.labels.get(found.metric, found.metric))
     y = {
         "field": "y", "type": "quantitative", "title": f"{name} ({better})" if better else name,
-        "scale": {"domain": domain, "nice": False, "zero": False}, "axis": _axis(is_whole),
+        "scale": {"domain": domain, "nice": False, "zero": False}, "axis": count_axis(is_whole),
     }  # fmt: skip
     layers: list[Spec] = []
     has_records = any(point["is_record"] for point in every)
@@ -235,8 +234,8 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
                 "encoding": {"x": x, "y": y},
             }
         )  # fmt: skip
-    leaders, labels = _labels(named, x, y, _HEIGHT, domain, range(len(named), 0, -1))
-    layers += [leaders, *_lines(named, others, x, y, "linear"), *_states(every, x, y), *labels]
+    leaders, labels = end_labels(named, x, y, HEIGHT, domain, range(len(named), 0, -1))
+    layers += [leaders, *drawn_lines(named, others, x, y, "linear"), *_states(every, x, y), *labels]
     layers += _names_of_records(every, x, y, times, domain, found.direction == "lower")
     title = f"{name} over time: {label(found.dataset, 40)}"
     marks = []
@@ -246,71 +245,9 @@ def _history_spec(found: Timeline, named: Sequence[_Line], others: Sequence[_Lin
         marks.append("red crosses: a gate failed")
     told = (
         f"{counted(len(every), 'run')}, protocol {found.protocol}, "
-        f"qrels version {found.qrels_version}{_left_grey(len(named), len(others), 'line')}"
+        f"qrels version {found.qrels_version}{left_grey(len(named), len(others), 'line')}"
     )
-    return _spec(title, told, _WIDTH, _HEIGHT, layers, "; ".join(marks))
-
-
-# The highest significance level on a chart of them, unless alpha is above it.
-_HIGHEST_LEVEL = 0.15
-
-
-def significance_levels(found: Discrimination) -> Spec:
-    """Return the chart of achieved significance levels: a curve for each metric (Sakai 2006).
-
-    The pairs of runs stand by falling level, and only those of at most 0.15 are drawn. The nearer a
-    curve is to the origin, the more pairs its metric tells apart. Raises UsageError if no level is
-    so low.
-    """
-    alpha = found.how.alpha
-    top = max(_HIGHEST_LEVEL, alpha)
-    by_metric: dict[str, list[Spec]] = {}
-    last = 1
-    for metric, place, base, run, _, p, _ in found.levels.fetchall():
-        last = max(last, place)
-        if p <= top:
-            point = {
-                "x": place,
-                "y": p,
-                "run": f"{text(base)}, {text(run)}",
-                "series": text(metric),
-            }
-            by_metric.setdefault(metric, []).append(point)
-    shares = {row[0]: row[3] for row in found.relation.fetchall()}
-    drawn = [name for name in shares if name in by_metric]
-    if not drawn:
-        raise UsageError(f"no pair of runs has a p of at most {top:g}: there is nothing to draw")
-    lines = [
-        _Line(f"{label(found.labels.get(name, name))}, {shares[name]:.0%}", points, points)
-        for name in drawn
-        for points in [by_metric[name]]
-    ]
-    x = {
-        "field": "x", "type": "quantitative", "title": "pairs of runs, the least certain first",
-        "scale": {"domain": (0, last), "nice": False}, "axis": _axis(True),
-    }  # fmt: skip
-    y = {
-        "field": "y", "type": "quantitative", "title": "achieved significance level (p)",
-        "scale": {"domain": (0, top), "nice": False},
-    }  # fmt: skip
-    level = {
-        "name": "alpha",
-        "data": {"values": [{"y": alpha}]},
-        "mark": {"type": "rule", "color": "#9A9A9A", "strokeWidth": 1, "strokeDash": [2, 2]},
-        "encoding": {"y": y},
-    }
-    named, others = lines[:MOST_NAMED], lines[MOST_NAMED:]
-    leaders, labels = _labels(named, x, y, _HEIGHT, (0, top), range(len(named), 0, -1))
-    layers = [level, leaders, *_lines(named, others, x, y, "linear"), *labels]
-    missing = [name for name in shares if name not in by_metric]
-    above = f"; every p of {', '.join(missing)} is above {top:g}" if missing else ""
-    told = (
-        f"{found.how}, {counted(len(found.runs), 'run')}; after each metric: its share of pairs with "
-        f"p < {alpha:g}{above}{_left_grey(len(named), len(others), 'metric')}"
-    )
-    return _spec(
-        f"Discriminative power: {label(found.dataset, 40)}", told, _WIDTH - 80, _HEIGHT, layers
-    )
+    return whole_spec(title, told, WIDTH, HEIGHT, layers, "; ".join(marks))
 
 
 def critical_difference(board: Board) -> Spec:
@@ -391,7 +328,7 @@ def critical_difference(board: Board) -> Spec:
         f"{board.critical:.2f} (Nemenyi, alpha {board.alpha:g}); a bar joins what cannot be told apart"
     )
     height = int(26 * deepest)
-    return _spec("Mean ranks over datasets", told, _WIDTH - 120, height, layers)
+    return whole_spec("Mean ranks over datasets", told, WIDTH - 120, height, layers)
 
 
 def bars() -> Spec:
@@ -429,7 +366,7 @@ def bars() -> Spec:
         # a bar of nothing is pointed at too
         {"name": "hits", "mark": {"type": "bar", "opacity": 0}, "encoding": whole},
     ]
-    return _chosen_by_pages(_WIDTH, 220, layers, sign=0)
+    return _chosen_by_pages(WIDTH, 220, layers, sign=0)
 
 
 def scatter() -> Spec:
@@ -472,7 +409,7 @@ def scatter() -> Spec:
 
 def _chosen_by_pages(width: int, height: int, layers: Sequence[Spec], **params: float) -> Spec:
     given = {"low": 0, "high": 1, **params}
-    return _spec("", "", width, height, layers) | {
+    return whole_spec("", "", width, height, layers) | {
         "data": {"values": []},
         "params": [{"name": name, "value": value} for name, value in given.items()],
     }
@@ -508,8 +445,8 @@ def _only(point: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: point[name] for name in names}
 
 
-def _lines(
-    named: Sequence[_Line], others: Sequence[_Line], x: Spec, y: Spec, interpolate: str
+def drawn_lines(
+    named: Sequence[Line], others: Sequence[Line], x: Spec, y: Spec, interpolate: str
 ) -> list[Spec]:
     """Return the lines, the grey ones below the others, and their markers."""
     layers: list[Spec] = []
@@ -559,7 +496,7 @@ def _lines(
     return layers
 
 
-def _numbered(lines: Sequence[_Line], what: str) -> list[dict[str, Any]]:
+def _numbered(lines: Sequence[Line], what: str) -> list[dict[str, Any]]:
     hidden = ("best", "is_record", "is_red")
     return [
         {key: value for key, value in point.items() if key not in hidden}
@@ -583,8 +520,8 @@ def _looks(number: int) -> Spec:
     }  # fmt: skip
 
 
-def _labels(
-    named: Sequence[_Line],
+def end_labels(
+    named: Sequence[Line],
     x: Spec,
     y: Spec,
     height: int,
@@ -698,12 +635,12 @@ def _pixels(
     point: Mapping[str, Any], times: tuple[int, int], domain: tuple[float, float]
 ) -> tuple[float, float]:
     """Return where a point is in the plot, from its left and from its top."""
-    across = (point["x"] - times[0]) / (times[1] - times[0]) * _WIDTH
-    return across, (domain[1] - point["y"]) / (domain[1] - domain[0]) * _HEIGHT
+    across = (point["x"] - times[0]) / (times[1] - times[0]) * WIDTH
+    return across, (domain[1] - point["y"]) / (domain[1] - domain[0]) * HEIGHT
 
 
 def _is_inside(box: _Box) -> bool:
-    return box[0] > 0 and box[2] < _WIDTH and box[1] > 0 and box[3] < _HEIGHT
+    return box[0] > 0 and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT
 
 
 def _cells(box: _Box) -> set[tuple[int, int]]:
@@ -721,7 +658,7 @@ def _width(text: str, size: float) -> float:
     return size * sum(signs)
 
 
-def _axis(is_whole: bool) -> Spec:
+def count_axis(is_whole: bool) -> Spec:
     """Return what an axis has that counts: whole numbers only."""
     return {"tickMinStep": 1, "format": ",d"} if is_whole else {}
 
@@ -764,7 +701,8 @@ def _months(first: int, last: int) -> list[int]:
     return [time for time in found if first <= time <= last]
 
 
-def _left_grey(named: int, others: int, what: str) -> str:
+def left_grey(named: int, others: int, what: str) -> str:
+    """Return a note on the lines without names, if there are any."""
     if not others:
         return ""
     return f"; the best {named} of {counted(named + others, what)} have names, the others are grey"
@@ -818,7 +756,7 @@ def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
-def _spec(
+def whole_spec(
     title: str,
     told: str,
     width: int,

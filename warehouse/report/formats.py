@@ -209,7 +209,7 @@ def text(
         writer = Writer(writer, places)
     short = _with_short_numbers(columns, rows, counts)
     marked_rows = _with_best(columns, short, best or {}, writer)
-    numeric = _are_numeric(relation.types)
+    numeric = are_numeric(relation.types)
     kept = [place for place, column in enumerate(columns) if column not in unneeded]
     if shown:
         ways = [shown.get(column) for column in columns]
@@ -246,7 +246,7 @@ def pieces(
         return
     rows = _with_short_numbers(columns, [row for chunk in chunks for row in chunk])
     by = Writer(writer, places) if isinstance(writer, str) else writer
-    yield by.table(columns, rows, _are_numeric(types))
+    yield by.table(columns, rows, are_numeric(types))
 
 
 def _with_short_numbers(
@@ -326,7 +326,8 @@ def write_parquet(relation: duckdb.DuckDBPyRelation, path: Path) -> None:
         raise UsageError(f"{path}: cannot be written: {error}") from error
 
 
-def _are_numeric(types: Sequence[object]) -> list[bool]:
+def are_numeric(types: Sequence[object]) -> list[bool]:
+    """Return which columns of these types have numbers."""
     return [_NUMERIC.fullmatch(str(kind).upper()) is not None for kind in types]
 
 

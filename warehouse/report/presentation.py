@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
     from warehouse.analyze.agreement import Agreement
     from warehouse.analyze.board import Board
-    from warehouse.analyze.collection import Collection
     from warehouse.analyze.compare import Compared
     from warehouse.analyze.curves import Trace
-    from warehouse.analyze.discrimination import Discrimination
     from warehouse.analyze.explain import Explanation
     from warehouse.analyze.history import QrelsDiff, Timeline
     from warehouse.analyze.holes import Holes
     from warehouse.analyze.regressions import Check
-    from warehouse.analyze.reusability import Reusability
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
     from warehouse.evaluate.verify import Verified
@@ -319,78 +316,6 @@ def compare(comparison: Compared, how: Layout = PLAIN) -> Result:
         part(found.pairs, pairs).relation, notes, page=both, tables=parts, details=found,
         places=how.digits,
     )  # fmt: skip
-
-
-def discrimination(found: Discrimination) -> Result:
-    """Return the discriminative power of metrics; the table `levels` has every pair."""
-    titles = {
-        "largest_not_separated": "largest not separated", "is_separated": "separated",
-    }  # fmt: skip
-    alpha = f"{found.how.alpha:g}"
-    notes = [
-        f"separated: pairs of runs with p < {alpha}; largest not separated: the greatest difference "
-        f"of the others",
-        *found.notes,
-    ]
-
-    def chart() -> Spec:
-        from warehouse.report import charts
-
-        return charts.significance_levels(found)
-
-    is_whole = not found.relation.filter("undefined > 0").limit(1).fetchall()
-    unneeded = ["undefined"] if is_whole else []
-    shown = {"p": probability}
-    return Result(
-        found.relation, notes, titles=titles, unneeded=unneeded, chart=chart, details=found,
-        tables={"levels": Result(found.levels, notes, titles=titles, shown=shown, chart=chart)},
-    )  # fmt: skip
-
-
-def reusability(found: Reusability) -> Result:
-    """Return what leaving out each group's own judgments does; tables have boards and documents."""
-    titles = {
-        "left_out": "left out", "unique_judged": "unique judged", "unique_relevant": "unique relevant",
-        "tau_b": "tau-b", "swapped_pairs": "swapped pairs", "rank_loss": "rank loss",
-        "rank_before": "rank", "rank_after": "rank then", "value_before": "value",
-        "value_after": "value then",
-    }  # fmt: skip
-    first = "all documents" if found.depth is None else f"the first {found.depth:,} documents"
-    notes = [
-        f"left out: the judgments of documents that only this {found.by} has among {first} of the "
-        f"{counted(len(found.runs), 'run')}; tau-b: of the boards with and without them; rank loss: of "
-        f"the run named, which loses most; protocol {found.protocol}"
-    ]
-    unneeded = ["runs"] if found.by == "run" else []
-    spare = ["swapped_pairs", "value_before", "value_after", "unique_judged"]
-    tables: dict[str, Result | None] = {
-        "boards": Result(
-            found.boards, notes, titles={**titles, "before": "value", "after": "value then"}
-        ),
-        "documents": Result(found.documents, notes, titles=titles),
-    }
-    return Result(
-        found.relation, notes, titles=titles, unneeded=unneeded, spare=spare, tables=tables,
-        details=found,
-    )  # fmt: skip
-
-
-def collection(found: Collection, difference: float) -> Result:
-    """Return the report on a collection: for people a table for each section, below its title."""
-    from warehouse.report import collection_tables
-
-    sections = collection_tables.sections(found, difference)
-    parts: dict[str, Result | None] = {
-        one.name: Result(
-            one.relation, one.told, titles=one.titles, unneeded=one.unneeded, spare=one.spare
-        )
-        for one in sections
-    }
-
-    def page(writer: Writer) -> str:
-        return collection_tables.page(found, sections, writer)
-
-    return Result(found.relation, found.advice, page=page, tables=parts, details=found)
 
 
 def side_by_side(found: SideBySide) -> Result:

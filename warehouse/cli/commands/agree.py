@@ -22,14 +22,7 @@ EXAMPLES = {
 
 
 def agree(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completion.runs,
-            metavar="RUN",
-            help="Runs, or patterns, as in 'tas*'; default: all.",
-        ),
-    ] = None,
+    runs: options.SomeRuns = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(

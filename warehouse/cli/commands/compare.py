@@ -124,7 +124,7 @@ def compare(
     resamples: Annotated[
         int, typer.Option("--resamples", help="How many permutations or bootstrap samples.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    seed: options.Seed = 0,
     judged_only: Annotated[
         bool,
         typer.Option("--judged-only", help="Remove unjudged documents from the lists first."),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 5
@@ -19,7 +19,7 @@ EXAMPLES = {
 
 
 def edit(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: options.OneRun,
     dataset: options.Dataset,
     name: Annotated[
         str | None, typer.Option("--name", help="Another name for the run, in all its versions.")

@@ -19,7 +19,7 @@ EXAMPLES = {
 
 
 def explain(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: options.OneRun,
     metric: Annotated[
         str,
         typer.Argument(autocompletion=completion.metrics, help="A metric, as in nDCG@10."),

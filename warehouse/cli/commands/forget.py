@@ -15,15 +15,17 @@ EXAMPLES = {
         "warehouse forget bm25 -d dl19 --reason 'wrong index' --yes",
         "warehouse forget corpus -d dl19 --text docs --yes",
         "warehouse forget bm25 -d dl19 --scores --yes",
+        "warehouse forget -d dl19 --everything --reason 'a trial' --yes",
     )
 }
 
 
 def forget(
-    run: Annotated[
-        str, typer.Argument(autocompletion=completion.runs, help="Name of the run, or of texts.")
-    ],
     dataset: options.Dataset,
+    run: Annotated[
+        str | None,
+        typer.Argument(autocompletion=completion.runs, help="Name of the run, or of texts."),
+    ] = None,
     version: Annotated[
         int | None,
         typer.Option("--version", min=1, help="Only this version of the run; default: all."),
@@ -44,6 +46,10 @@ def forget(
     judge: Annotated[
         str | None, typer.Option("--judge", help="With --scores: only those of this judge.")
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--everything", help="Remove the dataset whole: runs, qrels, values, texts …"),
+    ] = False,
     yes: Annotated[
         bool,
         typer.Option("--yes", help="Remove it; without this, only say what would be removed."),
@@ -51,51 +57,65 @@ def forget(
     db: options.Database = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
-    """Remove a run with its predictions and values. This cannot be undone.
+    """Remove a run with its predictions and values, or a whole dataset. This cannot be undone.
 
     The table forgotten_run keeps what the run was, and when and why it was removed. If you remove
     the current version, the newest that is left takes its place. Boards as of past days lose the
     values too. 'warehouse sync' and 'warehouse ingest mlflow' do not load a file with the same
-    content again, however new it is, and say so; 'warehouse ingest run' does load it.
+    content again, however new it is, and say so; 'warehouse ingest run' does load it. A dataset
+    that is removed with --everything is no longer listed; take it out of warehouse.toml first, or
+    'warehouse sync' loads its qrels again.
     """
     from warehouse.errors import UsageError, counted
     from warehouse.warehouse import Warehouse
 
     wh = Warehouse(db, lock_timeout=lock_timeout)
-    if judge is not None and not scores:
-        raise UsageError("--judge: goes with --scores")
-    if scores:
-        given = {"--version": version, "--reason": reason, "--text": text}
-        if unfit := [option for option, value in given.items() if value is not None]:
-            raise UsageError(f"--scores: leave {unfit[0]} out")
+    given = {
+        "RUN": run, "--version": version, "--reason": reason, "--text": text,
+        "--scores": scores or None, "--judge": judge,
+    }  # fmt: skip
+
+    def only(reason: str, *fitting: str) -> None:
+        unfit = [one for one, value in given.items() if value is not None and one not in fitting]
+        if unfit:
+            raise UsageError(f"{reason}; leave {unfit[0]} out")
+
+    then = None
+    if everything:
+        only("--everything: removes the whole dataset", "--reason")
+        whole = wh.forget_dataset(dataset, reason=reason, dry_run=not yes)
+        removed = (
+            f"{dataset}: {counted(whole.num_runs, 'run')} with "
+            f"{counted(whole.num_predictions, 'prediction')} and "
+            f"{counted(whole.num_evaluations, 'evaluation')}, {counted(whole.num_qrels, 'version')} "
+            f"of qrels with {counted(whole.num_judgments, 'judgment')}, and "
+            f"{counted(whole.num_texts, 'text')}"
+        )
+    elif run is None:
+        raise UsageError("name the run to forget, or remove the whole dataset with --everything")
+    elif scores:
+        only("--scores: removes the imported values of a run", "RUN", "--scores", "--judge")
         values = wh.forget_scores(dataset, run, judge=judge, dry_run=not yes)
-        what = (
+        removed = (
             f"{run}: {counted(values.num_values, 'imported value')} of "
             f"{counted(len(values.metrics), 'metric')}"
         )
-        if not yes:
-            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-        output.say(f"forgotten {what}")
-        return
-    if text is not None:
-        given = {"--version": version, "--reason": reason}
-        if unfit := [option for option, value in given.items() if value is not None]:
-            raise UsageError(f"--text: all versions go, without a reason; leave {unfit[0]} out")
+    elif text is not None:
+        only("--text: all versions go, without a reason", "RUN", "--text")
         of = cast(Literal["docs", "queries"], text)
         found = wh.forget_text(dataset, run, of=of, dry_run=not yes)
-        what = f"{run}: {counted(found.num_texts, 'text')} of {text}"
-        if not yes:
-            raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-        output.say(f"forgotten {what}")
-        return
-    gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
-    those = " and ".join(map(str, gone.versions))
-    what = (
-        f"{run}: version {those} with {counted(gone.num_predictions, 'prediction')} and "
-        f"{counted(gone.num_evaluations, 'evaluation')}"
-    )
+        removed = f"{run}: {counted(found.num_texts, 'text')} of {text}"
+    else:
+        only("--judge: goes with --scores", "RUN", "--version", "--reason")
+        gone = wh.forget(dataset, run, version=version, reason=reason, dry_run=not yes)
+        removed = (
+            f"{run}: version {' and '.join(map(str, gone.versions))} with "
+            f"{counted(gone.num_predictions, 'prediction')} and "
+            f"{counted(gone.num_evaluations, 'evaluation')}"
+        )
+        then = None if gone.current is None else f"{run}: the current version is {gone.current} now"
     if not yes:
-        raise UsageError(f"{what} would be removed for ever; to do so, add --yes")
-    output.say(f"forgotten {what}")
-    if gone.current is not None:
-        output.say(f"{run}: the current version is {gone.current} now")
+        raise UsageError(f"{removed} would be removed for ever; to do so, add --yes")
+    output.say(f"forgotten {removed}")
+    if then is not None:
+        output.say(then)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 from warehouse.config.settings import LOCK_TIMEOUT
 
@@ -16,21 +16,14 @@ EXAMPLES = {
         "warehouse holes -d dl19 --top 20",
         "warehouse holes bm25 tasb -d dl19 --depth 5 --top 2 --per-query -f trec -o to_judge.txt",
         "warehouse holes -d dl19 --by-run -f csv",
-        "warehouse holes -d dl19 --depth 20 --order greatest-error --top 10",
+        "warehouse holes -d dl19 --depth 20 --order average-error --top 10",
     )
 }
 
 
 def holes(
     dataset: options.OneDataset = None,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=completion.runs,
-            metavar="RUN",
-            help="Runs, or patterns, as in 'tas*'; default: all.",
-        ),
-    ] = None,
+    runs: options.SomeRuns = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Look at the documents down to this rank.")
     ] = 10,

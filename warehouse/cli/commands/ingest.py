@@ -16,7 +16,6 @@ from warehouse.errors import UsageError, WarehouseError, command, counted, listi
 
 if TYPE_CHECKING:
     from warehouse.ingest import Loaded, LoadedAttributes
-    from warehouse.ingest.answers import LoadedAssessments
     from warehouse.ingest.folder import Folder
 
 SECTION, PLACE = "Load", 1
@@ -61,15 +60,6 @@ EXAMPLES = {
         "warehouse ingest scores bm25.eval -d dl19",
         "warehouse ingest scores grades.jsonl -d dl19 --judge gpt-4o",
     ),
-    "ingest nuggets": (
-        "warehouse ingest nuggets nuggets.jsonl -d dl19",
-        "warehouse ingest nuggets rubric.json -d dl19 --replace",
-    ),
-    "ingest assignments": (
-        "warehouse ingest assignments assignments.jsonl -d dl19 --judge gpt-4o",
-        "warehouse ingest assignments bm25.csv -d dl19 --name bm25",
-    ),
-    "ingest citations": ("warehouse ingest citations support.jsonl -d dl19 --judge gpt-4o",),
 }
 
 # What is in a folder beside qrels and runs; in one of BEIR or of ratings, also other splits.
@@ -163,13 +153,9 @@ def _say_attributes(loaded: LoadedAttributes) -> None:
 
 
 def qrels(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="A label for this version of the qrels.")
-    ] = None,
+    label: options.QrelsLabel = None,
     format: Annotated[str | None, options.input_format("qrels")] = None,
     column: options.Columns = None,
     relevance: options.Relevance = None,
@@ -208,9 +194,7 @@ def qrels(
 
 
 def training(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     label: Annotated[
         str | None, typer.Option("--label", help="A label for this version of the training set.")
@@ -334,9 +318,7 @@ def run(
 
 
 def attributes(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     of: Annotated[str, typer.Option("--of", help="What the rows describe: docs or queries.")],
     dataset: options.OneDataset = None,
     name: Annotated[
@@ -387,9 +369,7 @@ def attributes(
 
 
 def text(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     of: Annotated[str, typer.Option("--of", help="What the texts are of: docs or queries.")],
     dataset: options.OneDataset = None,
     name: Annotated[
@@ -438,9 +418,7 @@ def text(
 
 
 def scores(
-    file: Annotated[
-        str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    file: options.SourceFile,
     dataset: options.OneDataset = None,
     name: Annotated[
         str | None,
@@ -508,116 +486,3 @@ def scores(
     say_where(dataset, loaded.dataset)
     see = command("leaderboard", loaded.dataset, protocol=loaded.protocol)
     say(f"see: {see}")
-
-
-_Judge = Annotated[
-    str | None,
-    typer.Option("--judge", help="Who or what judged, as in gpt-4o; judges are kept apart."),
-]
-_AnswersFile = Annotated[
-    str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-]
-_RunOfAnswers = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        show_default="the file's stem, unless the file names its runs",
-        help="The run that the answers are of.",
-    ),
-]
-
-
-def nuggets(
-    file: _AnswersFile,
-    dataset: options.OneDataset = None,
-    replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
-) -> None:
-    """Load nuggets of queries: facts that answers should state.
-
-    The file is JSON Lines as nuggetizer writes them (qid and nuggets, each with text and importance:
-    vital or okay), a rubric of TREC DRAGUN, or a table with the columns query_id, text, importance, and
-    perhaps nugget_id, weight and part. 'ingest assignments' loads which of them the answers state.
-    """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with Progress("loading", "file", 1, sizes([file])):
-        loaded = wh.ingest_nuggets(dataset, file, replace=replace)
-    version = f", version {loaded.version}" if loaded.status == "replaced" else ""
-    say(
-        f"nuggets: {loaded.status}{version} ({counted(loaded.num_nuggets, 'nugget')} of "
-        f"{counted(loaded.num_queries, 'query')})"
-    )
-    for text in loaded.warnings:
-        warn(text)
-    say_where(dataset, loaded.dataset)
-
-
-def assignments(
-    file: _AnswersFile,
-    dataset: options.OneDataset = None,
-    name: _RunOfAnswers = None,
-    judge: _Judge = None,
-    replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
-) -> None:
-    """Load which nuggets the answers of runs state.
-
-    The file is JSON Lines as nuggetizer writes them, or a table with the columns query_id, nugget_id or
-    text, assignment (support, partial_support, not_support, contradict), and perhaps run. Runs and
-    nuggets must be loaded, and an answer is assigned every nugget of its query. Metrics such as
-    'NuggetScore(judge=JUDGE)' read this.
-    """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with Progress("loading", "file", 1, sizes([file])):
-        loaded = wh.ingest_assignments(dataset, file, name=name, judge=judge, replace=replace)
-    _say_assessed(loaded, "assignment", "NuggetScore")
-    say_where(dataset, loaded.dataset)
-
-
-def citations(
-    file: _AnswersFile,
-    dataset: options.OneDataset = None,
-    name: _RunOfAnswers = None,
-    judge: _Judge = None,
-    replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
-) -> None:
-    """Load whether what answers cite supports their sentences.
-
-    The file is JSON Lines as TREC RAG's support evaluation writes them, or a table with the columns
-    query_id, sentence (its number), doc_id, support (support, partial_support, not_support), and
-    perhaps run. A sentence that cites nothing has a row without a document. Metrics such as
-    'CitationPrecision(judge=JUDGE)' read this.
-    """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    with Progress("loading", "file", 1, sizes([file])):
-        loaded = wh.ingest_citations(dataset, file, name=name, judge=judge, replace=replace)
-    _say_assessed(loaded, "citation", "CitationPrecision")
-    say_where(dataset, loaded.dataset)
-
-
-def _say_assessed(loaded: LoadedAssessments, what: str, metric: str) -> None:
-    states = list(loaded.status.values())
-    told = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
-    judge = "" if loaded.judge is None else f" by {loaded.judge}"
-    say(
-        f"{listing(loaded.status, 4)}: {counted(loaded.num_rows, what)}{judge}, of "
-        f"{counted(loaded.num_queries, 'query')} ({told})"
-    )
-    shown = metric if loaded.judge is None else f"{metric}(judge={loaded.judge})"
-    say(f"see: {command('leaderboard', loaded.dataset, metrics=[shown])}")

@@ -110,7 +110,7 @@ def leaderboard(
     resamples: Annotated[
         int, typer.Option("--resamples", help="How often --ranks resamples the queries.")
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 0,
+    seed: options.Seed = 0,
     runs: options.Runs = None,
     system: options.Systems = None,
     tag: options.RunTags = None,

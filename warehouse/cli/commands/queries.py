@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 2
@@ -20,7 +20,7 @@ EXAMPLES = {
 
 
 def queries(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: options.OneRun,
     dataset: options.OneDataset = None,
     metric: options.ShownMetrics = None,
     slice: options.Slice = None,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from warehouse.cli import completion, options, output
+from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 10
@@ -14,7 +10,7 @@ EXAMPLES = {"show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19
 
 
 def show(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: options.OneRun,
     dataset: options.OneDataset = None,
     format: options.Format = "table",
     out: options.Output = None,

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from warehouse.errors import InputError, counted, option
+from warehouse.extensions.imports.letor import is_letor
 from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import Confidence, FileFormat, Head, Reading
 from warehouse.readers.kinds import ColumnNames, Kind
-from warehouse.readers.letor import is_letor
 from warehouse.readers.lines import insert_lines
 
 if TYPE_CHECKING:

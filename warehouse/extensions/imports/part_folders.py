@@ -14,7 +14,7 @@ from warehouse.errors import InputError, listing
 from warehouse.readers import arrow, parquet
 from warehouse.readers.files import LocalFile, check_name, open_file
 from warehouse.readers.formats import ObjectFormat, Reading, Table
-from warehouse.readers.kinds import ColumnNames, Kind
+from warehouse.readers.kinds import ColumnNames, Contents, Kind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -49,10 +49,10 @@ class PartFolders(ObjectFormat):
         """Take what `meant` has found."""
         return isinstance(source, PartFolder)
 
-    def meant(self, source: Any) -> Any:
+    def meant(self, source: Any, contents: Contents) -> Any:
         """Return the folder of parts that a path names.
 
-        >>> PartFolders().meant("qrels.txt")
+        >>> PartFolders().meant("qrels.txt", "qrels")
         'qrels.txt'
         """
         if not isinstance(source, str | os.PathLike):

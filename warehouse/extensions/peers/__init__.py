@@ -1,4 +1,5 @@
-"""The interfaces of pytrec_eval and ir_measures, computed by the warehouse: change the import.
+"""The interfaces of pytrec_eval, ir_measures and ranx, computed by the warehouse: change the import.
 
-`pytrec_eval` here stands in for pytrec_eval, and `ir_measures` has a provider for ir_measures.
+`pytrec_eval` and `ranx` here stand in for these programs, and `ir_measures` has a provider for
+ir_measures.
 """

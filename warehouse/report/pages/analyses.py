@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,6 @@ import duckdb
 
 from warehouse.analyze import (
     agreement,
-    collection,
-    compare,
     curves,
     gate_results,
     holes,
@@ -22,10 +19,9 @@ from warehouse.analyze import (
 )
 from warehouse.errors import UsageError
 from warehouse.metrics.curves import known_curve
-from warehouse.report import charts, collection_tables, presentation
+from warehouse.report import charts, presentation
 from warehouse.sql_text.templates import render
 from warehouse.store import database
-from warehouse.store.file import WarehouseFile
 
 Record = Mapping[str, Any]
 # The most runs of which every two lists are compared, the best ones; the depth to which holes are
@@ -33,9 +29,6 @@ Record = Mapping[str, Any]
 MOST_AGREEING, HOLE_DEPTH, MOST_HOLES = 12, 10, 100
 # The most runs whose curves are drawn, the best ones.
 MOST_DRAWN = 12
-# The most values by query, of one metric, that the report on a collection is made of on pages, and how
-# often it resamples them.
-MOST_VALUES, RESAMPLES = 20_000, 500
 
 
 @dataclass(frozen=True)
@@ -92,26 +85,6 @@ class Holes:
     csv: str
     total: int
     depth: int
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of the report on a collection: heads with whether they are of numbers, and cells."""
-
-    name: str
-    title: str
-    heads: Sequence[tuple[str, bool]]
-    rows: Sequence[Sequence[str]]
-    told: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Collection:
-    """The report on a collection, with the curves of achieved significance levels."""
-
-    sections: tuple[Section, ...]
-    advice: tuple[str, ...]
-    chart: charts.Spec | None
 
 
 @dataclass(frozen=True)
@@ -296,29 +269,6 @@ def curves_of(
             )
         )  # fmt: skip
     return tuple(found)
-
-
-def collection_of(
-    file: WarehouseFile, dataset: str, runs: Sequence[str], metrics: Sequence[str], protocol: str
-) -> Collection | None:
-    """Return the report on a collection, as `warehouse collection` makes it; None if there is none."""
-    how = compare.How("tukey", "none", resamples=RESAMPLES)
-    try:
-        found = collection.collection(
-            file, dataset, runs, metrics, how, by="run", depth=collection.DEPTH,
-            difference=collection.DIFFERENCE, protocol=protocol,
-        )  # fmt: skip
-    except UsageError:
-        return None
-    shown = collection_tables.sections(found, collection.DIFFERENCE)
-    chart = None
-    if found.levels is not None:
-        with contextlib.suppress(UsageError):  # no pair has so low a level
-            chart = charts.significance_levels(found.levels)
-    return Collection(
-        tuple(Section(one.name, one.title, *one.cells(), one.told) for one in shown),
-        found.advice, chart,
-    )  # fmt: skip
 
 
 def kinds(con: duckdb.DuckDBPyConnection, dataset: str, protocol: str) -> Record:

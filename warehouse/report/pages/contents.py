@@ -32,7 +32,7 @@ from warehouse.metrics.catalogue import ARROWS, MetricTemplate
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.readers.kinds import Subject
 from warehouse.report import charts, presentation
-from warehouse.report.pages import analyses, reference
+from warehouse.report.pages import added, analyses, reference
 from warehouse.report.pages.past_file import NOW, PastFile, Then
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -485,12 +485,9 @@ class Contents:
             return analyses.imported(con, self.dataset)
 
     @_once
-    def collection(self) -> analyses.Collection | None:
-        """The report on the collection; None if it is too large for a page, or of a past state."""
-        size = self.num_queries * len(self.runs)
-        if not self.then.is_now or size > analyses.MOST_VALUES or not self.kinds["judgments"]:
-            return None
-        return analyses.collection_of(self.file, self.dataset, self.runs, self.names, self.protocol)
+    def added(self) -> Mapping[str, added.Page]:
+        """The pages of extensions by name."""
+        return added.made(self) if self.kinds["judgments"] else {}
 
     def comparison(self, metric: str) -> Comparison:
         """Return every two of the runs compared by a metric."""

@@ -19,7 +19,7 @@ from warehouse.metrics.aggregates import WORDS
 from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
 from warehouse.report import charts
-from warehouse.report.pages import analyses, reference, rendering
+from warehouse.report.pages import added, analyses, reference, rendering
 from warehouse.report.pages.contents import (
     ROWS,
     BoardRow,
@@ -94,7 +94,6 @@ class Places:
         self.comparisons = self._at("compare.html")
         self.history = self._at("history.html")
         self.agreement = self._at("agreement.html")
-        self.collection = self._at("collection.html")
         self.holes = self._at("judge-next.html")
         self.to_judge = self._at("judge-next.csv")
         self.slices = self._at("slices.html")
@@ -109,13 +108,17 @@ class Places:
             ("Fusion", self.fusions, has["fusions"]),
             ("Imported", self.imported, has["imported"]),
             ("Agreement", self.agreement, len(contents.runs) > 1),
-            ("Collection", self.collection, has["judgments"]),
+            *((page.title, self.added(page), has["judgments"]) for page in added.pages()),
             ("Judge next", self.holes, has["judgments"]),
         )  # fmt: skip
         self.tabs = tuple((name, path) for name, path, is_there in there if is_there)
 
     def _at(self, path: str) -> str:
         return f"{self.folder}/{path}{self.asked}"
+
+    def added(self, page: added.DatasetPage) -> str:
+        """Return where the page of an extension is."""
+        return self._at(f"{page.name}.html")
 
     def run(self, name: str) -> str:
         """Return where the page of a run is."""
@@ -291,9 +294,10 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         at.fusions: ("fusion.html", partial(_fusions, contents, at)),
         at.imported: ("imported.html", lambda: {"contents": contents}),
         at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
-        at.collection: ("collection.html", partial(_collection, contents)),
         at.holes: ("holes.html", partial(_holes, contents)),
     }
+    for page in added.pages():
+        more[at.added(page)] = "added.html", partial(_added, contents, page)
     for name, path in at.tabs:
         if path in more:
             template, values = more[path]
@@ -506,15 +510,9 @@ def _holes(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _collection(contents: Contents) -> dict[str, Any]:
-    """Return what the report on the collection shows."""
-    return {
-        "contents": contents,
-        "collection": contents.collection,
-        "command": _how(
-            contents, f"collection --resamples {analyses.RESAMPLES}", metrics=contents.names
-        ),
-    }
+def _added(contents: Contents, page: added.DatasetPage) -> dict[str, Any]:
+    """Return the values of the page of an extension."""
+    return {"contents": contents, "title": page.title, "page": contents.added[page.name]}
 
 
 def _linked(names: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""The commands about test collections and reproductions."""

@@ -1,0 +1,103 @@
+"""`warehouse reproduce`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from warehouse.cli import options, output
+from warehouse.cli.progress import Progress
+from warehouse.config.settings import LOCK_TIMEOUT
+
+SECTION, PLACE = "Compare", 5
+EXAMPLES = {
+    "reproduce": (
+        "warehouse reproduce tasb bm25 -d dl19 -m nDCG@10 -m AP --depth 100",
+        "warehouse reproduce tasb tasb -d dl19 -m nDCG@10 --base bm25 bm25",
+        "warehouse reproduce bm25 bm25 -d dl19 --in dl20 -m nDCG@10",
+    )
+}
+
+
+def reproduce(
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The run to reproduce.")],
+    reproduced: Annotated[
+        str, typer.Argument(metavar="REPRODUCED", help="The run that reproduces it.")
+    ],
+    dataset: options.OneDataset = None,
+    base: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--base",
+            metavar="ORIGINAL REPRODUCED",
+            help="The base runs that the two runs improve on, for er and dri.",
+        ),
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="DATASET",
+            help="The dataset of the reproduced runs, if it is another one (a replication).",
+        ),
+    ] = None,
+    metric: options.Metrics = None,
+    by_query: Annotated[
+        bool,
+        typer.Option("--by-query", help="Print ktu and rbo of each query instead of the means."),
+    ] = False,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="Compute ktu and rbo down to this rank.")
+    ] = 1000,
+    p: Annotated[
+        float,
+        typer.Option("--p", help="Persistence of rbo: how likely the next rank is looked at."),
+    ] = 0.95,
+    protocol: options.Protocol = "default",
+    format: options.Format = "table",
+    out: options.Output = None,
+    wide: options.Wide = False,
+    places: options.Places = 4,
+    db: options.Database = None,
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+) -> None:
+    """Measure how well a run reproduces another.
+
+    The measures are those of repro_eval (Breuer and others, SIGIR 2020). arp is the mean over a
+    run's queries. rmse is the root mean square error over the queries of both runs, and nrmse its
+    share of the largest error that the original's values allow. p is from a two-sided paired t-test
+    and empty if nothing differs. ktu is Kendall's tau on the union: at each rank, the places by id
+    of the two documents are compared. rbo is rank-biased overlap down to the depth, divided by that
+    of equal lists of this depth.
+
+    With --base: er is the mean improvement of the reproduced runs divided by that of the original
+    ones (1 is best). dri is the relative improvement of the original runs minus that of the
+    reproduced ones (0 is best).
+
+    With --in DATASET the two sides have different queries: p is from an unpaired t-test with equal
+    variances, and there is no rmse, nrmse, ktu or rbo.
+    """
+    from warehouse.errors import UsageError
+    from warehouse.extensions import collections
+    from warehouse.warehouse import Warehouse
+
+    wh = Warehouse(db, lock_timeout=lock_timeout)
+    with Progress("comparing"):
+        found = collections.reproduce(
+            wh,
+            dataset,
+            original,
+            reproduced,
+            base=base,
+            replicated_in=other,
+            metrics=metric or (),
+            depth=depth,
+            p=p,
+            protocol=protocol,
+        )
+    if by_query and found.queries is None:
+        raise UsageError(
+            "--by-query: a replication has other queries, so there are no lists to compare"
+        )
+    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)

@@ -1,0 +1,1 @@
+"""Metrics that no other program computes."""
