@@ -270,7 +270,7 @@ def create(path: Path) -> None:
 
 def remove_parts(path: Path) -> None:
     """Remove what is left beside a file of making it, also by processes that were killed."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+    for left in path.parent.glob(f".{escape(path.name)}.*.part*"):  # and its log
         left.unlink(missing_ok=True)
 
 
