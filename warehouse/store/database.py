@@ -257,7 +257,7 @@ def create(path: Path) -> None:
     """
     part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
     try:
-        with in_words(path, made=True):
+        with at_the_edge(path), in_words(path, made=True):
             _create(part)
         os.link(part, path)  # a rename would replace a file made by another process meanwhile
     except OSError:
@@ -285,8 +285,11 @@ def _create(path: Path) -> None:
             own_schema.make_new(con, ALIAS)
             con.commit()
             con.execute(f"checkpoint {ALIAS}")  # the log beside a file is not linked with it
-        finally:
-            _detach(con)
+        except BaseException:
+            with suppress(duckdb.Error):  # less specific than the first
+                _detach(con)
+            raise
+        _detach(con)
 
 
 @contextmanager
