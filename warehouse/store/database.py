@@ -43,7 +43,7 @@ from warehouse.store.locks import turns, wait_for_lock
 from warehouse.store.scratch_folders import ScratchFolder
 
 STORAGE_VERSION = "v1.5.0"
-ALIAS = "warehouse"
+ALIAS = own_schema.ALIAS
 # The schema of the tables; `main` has the views for people alone.
 STORE = "store"
 # The table that a replica has in addition, with one row: the id of its warehouse.
@@ -282,7 +282,7 @@ def _create(path: Path) -> None:
         )
         try:
             con.begin()
-            own_schema.make_new(con, ALIAS)
+            own_schema.make_new(con)
             con.commit()
             con.execute(f"checkpoint {ALIAS}")  # the log beside a file is not linked with it
         except BaseException:
@@ -470,7 +470,7 @@ def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     Functions come before all, so that no macro of the file can take the name of one. Returns the
     revision of the file, or an empty text; DatabaseError is raised if its tables are not those.
     """
-    found = own_schema.revision(con, path, ALIAS)
+    found = own_schema.revision(con, path)
     if found != SCHEMA_REVISION:  # as it is, to be upgraded or refused
         with suppress(duckdb.CatalogException):
             con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
@@ -478,14 +478,14 @@ def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     try:
         con.execute(_SEARCH_PATH)
     except duckdb.CatalogException:  # the first file of this database in memory
-        own_schema.put(con, ALIAS)
+        own_schema.put(con)
         con.execute(_SEARCH_PATH)
     return found
 
 
 def find_views(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let SQL find the views for people by their names alone, and the tables as `store.run`."""
-    own_schema.put_for_people(con, sql, ALIAS)
+    own_schema.put_for_people(con, sql)
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
@@ -555,7 +555,7 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
 
     A file with other contents is refused.
     """
-    found = own_schema.revision(con, path, ALIAS)
+    found = own_schema.revision(con, path)
     if own_schema.REVISION.fullmatch(found):
         return found
     rows = con.execute(
@@ -601,7 +601,7 @@ def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
 
 def publication(con: duckdb.DuckDBPyConnection) -> tuple[str, dt.datetime] | None:
     """Return which warehouse the attached file is a replica of, and since when; None of another file."""
-    if not own_schema.is_table(con, ALIAS, STORE, PUBLICATION):
+    if not own_schema.is_table(con, STORE, PUBLICATION):
         return None
     try:
         rows = con.execute(

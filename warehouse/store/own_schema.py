@@ -20,6 +20,8 @@ from warehouse.errors import DatabaseError, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 
+# The name that an attached file has.
+ALIAS = "warehouse"
 # Where the views and macros are in the database in memory: those of the schema `store`, and those for
 # people. A query of people finds the second in `main`.
 STORE = "memory.store"
@@ -89,27 +91,25 @@ def tables(revision: str | None = None) -> Mapping[str, str]:
     return _made(script(revision or SCHEMA_REVISION))[0]
 
 
-def _stored(con: duckdb.DuckDBPyConnection, database: str, schema: str = "store") -> dict[str, str]:
+def _stored(con: duckdb.DuckDBPyConnection, schema: str = "store") -> dict[str, str]:
     """Return the base tables of a schema, by name, as DuckDB writes them: nothing of them is run."""
     rows = con.execute(
         "select table_name, sql from duckdb_tables() where database_name = $1 and schema_name = $2",
-        [database, schema],
+        [ALIAS, schema],
     ).fetchall()
     return {str(name): _VARYING.sub("", str(sql)) for name, sql in rows}
 
 
-def revision(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> str:
+def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     """Return the revision of an attached file, or an empty text if it says none.
 
     Raises DatabaseError if its tables are not those of the revision. Of one that this program does not
     know, nothing else is read.
     """
-    found = _stored(con, alias)
+    found = _stored(con)
     if not _REVISION_TABLE.fullmatch(found.pop("alembic_version", "")):
         return ""
-    rows = con.execute(
-        f"select version_num from {ident(alias)}.store.alembic_version limit 2"
-    ).fetchall()
+    rows = con.execute(f"select version_num from {ALIAS}.store.alembic_version limit 2").fetchall()
     named = str(rows[0][0]) if len(rows) == 1 else ""
     if not REVISION.fullmatch(named) or not script(named).exists():
         return named
@@ -128,9 +128,9 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> str:
     return named
 
 
-def is_table(con: duckdb.DuckDBPyConnection, alias: str, schema: str, name: str) -> bool:
+def is_table(con: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
     """Whether a name is that of a base table of an attached file, which can be read as it is."""
-    sql = _stored(con, alias, schema).get(name)
+    sql = _stored(con, schema).get(name)
     return sql is not None and "GENERATED ALWAYS" not in sql
 
 
@@ -144,11 +144,11 @@ def for_people() -> list[str]:
     return [name for name in definitions() if "." not in name]
 
 
-def make_new(con: duckdb.DuckDBPyConnection, alias: str) -> None:
+def make_new(con: duckdb.DuckDBPyConnection) -> None:
     """Make all tables and views in an empty file, without the migrations."""
     # planning the hundreds of statements would take as long as running them on empty tables
     con.execute("pragma disable_optimizer")
-    con.execute(f"use {ident(alias)}.main")
+    con.execute(f"use {ALIAS}.main")
     # one by one: DuckDB 1.5 does not tell windows of one name in two views apart
     for line in script(SCHEMA_REVISION).read_text(encoding="utf-8").splitlines():
         con.execute(line)
@@ -159,67 +159,67 @@ def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
 
 
-def put(con: duckdb.DuckDBPyConnection, alias: str) -> None:
+def put(con: duckdb.DuckDBPyConnection) -> None:
     """Make the views and macros that commands read, beside an attached file: all of them, or none."""
     make_schemas(con)
     try:
         stored = [name for name in definitions() if "." in name]
         con.execute(f"set search_path = {literal(STORE)}")
-        _make(con, stored, STORE, alias)
-        put_more(con, READ_BY_COMMANDS, alias)
+        _make(con, stored, STORE)
+        put_more(con, READ_BY_COMMANDS)
     except BaseException:
         with suppress(duckdb.Error):
             con.execute(f"drop schema {STORE} cascade; drop schema {FOR_PEOPLE} cascade")
         raise
 
 
-def put_more(con: duckdb.DuckDBPyConnection, names: Collection[str], alias: str) -> None:
+def put_more(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
     """Make some views for people in `FOR_PEOPLE`, and make that the search path."""
     con.execute(f"set search_path = {literal(FOR_PEOPLE)}")
     people = set(for_people())
     wanted = [name for name in _with_what_they_read(names) if name in people]
-    _make(con, wanted, FOR_PEOPLE, alias)
+    _make(con, wanted, FOR_PEOPLE)
 
 
-def placed(name: str, alias: str) -> str | None:
+def placed(name: str) -> str | None:
     """Return the full name of a table, or of what this program makes; None of what others made.
 
-    >>> placed("store.run", "warehouse"), placed("runs", "warehouse"), placed("own", "warehouse")
+    >>> placed("store.run"), placed("runs"), placed("own")
     ('warehouse.store.run', 'memory.people.runs', None)
     """
     schema, _, relation = name.rpartition(".")
     if name in definitions():
         return f"{STORE if schema else FOR_PEOPLE}.{relation}"
     known = schema == "store" and (relation in tables() or relation == "publication")
-    return f"{alias}.{name}" if known else None
+    return f"{ALIAS}.{name}" if known else None
 
 
-def put_for_people(con: duckdb.DuckDBPyConnection, sql: str, alias: str) -> None:
+def put_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let some SQL find the views for people in `main` by their names, and the tables as `store.run`.
 
     Those that it names are made, or all if it may ask which there are.
     """
     con.execute("set search_path = 'memory.main'")
     if _ANY.search(sql):
-        make_all(con, alias)
+        make_all(con)
     else:
-        _make_named(con, sql.lower(), alias)
+        _make_named(con, sql.lower())
 
 
-def make_all(con: duckdb.DuckDBPyConnection, alias: str) -> None:
+def make_all(con: duckdb.DuckDBPyConnection) -> None:
     """Make what is left of the views and macros, where SQL finds them."""
     every = {*definitions(), *tables(), *functions.definitions()}
-    _make_named(con, " ".join(f"{name}()" for name in sorted(every)), alias)
+    _make_named(con, " ".join(f"{name}()" for name in sorted(every)))
 
 
-def _make_named(con: duckdb.DuckDBPyConnection, sql: str, alias: str) -> None:
+def _make_named(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     stored, known = tables(), definitions()
     words = set(_WORD.findall(sql))
     for table in sorted(words & stored.keys()):
-        con.execute(f"create or replace view {STORE}.{table} as from {alias}.store.{table}")
+        con.execute(f"create or replace view {STORE}.{table} as from {ALIAS}.store.{table}")
     wanted = _with_what_they_read(words | {f"store.{word}" for word in words})
     functions.make(con, functions.used(sql, *(known[name][1] for name in wanted)))
-    _make(con, wanted, "memory.main", alias)
+    _make(con, wanted, "memory.main")
 
 
 def _with_what_they_read(names: Collection[str]) -> list[str]:
@@ -241,7 +241,6 @@ def _make(
     con: duckdb.DuckDBPyConnection,
     names: Collection[str],
     schema: str,
-    alias: str,
 ) -> None:
     """Make views and macros, those for people in a schema that is searched first.
 
@@ -252,7 +251,7 @@ def _make(
         kind, body = known[name]
         store, _, bare = name.rpartition(".")
         body = _NAMED.sub(
-            lambda found: f"{alias if found[1] in tables_now else 'memory'}.store.{found[1]}",
+            lambda found: f"{ALIAS if found[1] in tables_now else 'memory'}.store.{found[1]}",
             body,
         )
         con.execute(f"create or replace {kind} {STORE if store else schema}.{bare} {body}")
@@ -282,11 +281,11 @@ def make_again(
     con.execute(f"set search_path = {literal(before)}")
 
 
-def refuse_macros(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> None:
+def refuse_macros(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse a file with a macro that SQL in the file would take for a function of DuckDB."""
     known = "select function_name from duckdb_functions() where database_name"
     taken = con.execute(
-        f"{known} = $1 and not internal and function_name in ({known} = 'system')", [alias]
+        f"{known} = $1 and not internal and function_name in ({known} = 'system')", [ALIAS]
     ).fetchall()
     if taken:
         raise DatabaseError(

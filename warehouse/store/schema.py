@@ -56,14 +56,14 @@ def ensure(
         closing(database.memory(own)) as con,
         database.transaction(path, lock_timeout=lock_timeout, staged=con),
     ):
-        if own_schema.revision(con, path, database.ALIAS) != (found or ""):
+        if own_schema.revision(con, path) != (found or ""):
             return True  # another process was faster
         if found is None:
-            own_schema.make_new(con, database.ALIAS)
+            own_schema.make_new(con)
             return True
         if not own_schema.script(found).exists():
             raise newer_schema(path, found)
-        own_schema.refuse_macros(con, path, database.ALIAS)
+        own_schema.refuse_macros(con, path)
         own_schema.make_again(con, database.ALIAS, found, alone=False)
         with checksums.kept(con, is_older=True):
             migrate(con)
