@@ -78,7 +78,7 @@ def installed(
 
 
 def _add(folder: Path, before: str, revision: str, steps: tuple[str, ...]) -> None:
-    """Add a revision to a folder of migrations, with the script of what it has made then."""
+    """Add a revision to a folder of migrations, with its script."""
     path = folder / "versions" / f"{revision[1:]}_next.py"
     path.write_text(
         "from alembic import op\n"

@@ -57,7 +57,7 @@ def everything(path: Path) -> dict[str, tuple[str | None, str]]:
 
 
 def script(path: Path, folder: Path, revision: str) -> str:
-    """Return the script that makes what a file has: a line for each table, view and macro."""
+    """Return the script that makes such a file: a line for each table, view and macro."""
     found = everything(path)
     created = {what: sql for what, (_, sql) in found.items() if what.startswith("table ")}
     steps = [*sorted((folder / "versions").glob("*.sql")), folder / "views.sql"]

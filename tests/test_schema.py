@@ -228,11 +228,11 @@ def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
 
 
 def test_a_new_file_is_made_by_one_script(made: Path, tmp_path: Path) -> None:
-    """It has what the migrations make."""
+    """The migrations make the same."""
     path = tmp_path / "new.duckdb"
     assert schema.ensure(path) is True
-    anew = "write the script anew: PYTHONPATH=. python tests/schema_script.py"
-    assert schema_script.everything(path) == schema_script.everything(made), anew
+    again = "write the script again: PYTHONPATH=. python tests/schema_script.py"
+    assert schema_script.everything(path) == schema_script.everything(made), again
     with opened(path) as con:
         assert con.execute("from store.alembic_version").fetchall() == [(settings.SCHEMA_REVISION,)]
 

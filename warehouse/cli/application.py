@@ -66,7 +66,7 @@ _WHOLE = 1000
 class _Help:
     """The help of a command: types as people write them, without the options that few need.
 
-    Values that need no conversion are spared Typer's, for which it imports Pydantic.
+    Typer imports Pydantic to convert values; values that need no conversion skip it.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -110,7 +110,7 @@ class _Conversion:
     typers: Callable[[], Any]
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return what Typer returns for a value."""
+        """Return a value as Typer would."""
         is_many = param.multiple or param.nargs == -1
         if value is None:
             return () if is_many else None

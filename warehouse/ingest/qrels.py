@@ -26,7 +26,7 @@ from warehouse.store.clock import Clock
 class _Ground:
     """How one kind of source is stored: its table in the catalogue, and its name in messages."""
 
-    what: Literal["qrels", "training"]
+    table: Literal["qrels", "training"]
     row_hash: str
     count: str
     insert: str
@@ -36,7 +36,7 @@ class _Ground:
 
     @property
     def key(self) -> str:
-        return f"{self.what}_id"
+        return f"{self.table}_id"
 
 
 JUDGE_KINDS = ("human", "llm", "crowd")
@@ -161,7 +161,7 @@ def store_qrels(
     content = steps.content(con, dataset, ground.row_hash, ground.hash_suffix)
     ours = {"dataset_id": steps.dataset_id(con, dataset)}
     asked = ours if judge is None else {**ours, "judge": judge.judge}
-    current = steps.newest(con, ground.what, _versions(ground, judge), asked)
+    current = steps.newest(con, ground.table, _versions(ground, judge), asked)
     other, noun, same = ground.words
     name, whose = (dataset, f"dataset {dataset}") if judge is None else (judge.judge, judge.judge)
     if current is not None and current["content_hash"] == content.content_hash:
@@ -171,7 +171,7 @@ def store_qrels(
         if judge is not None and judge != (before := _stored_judge(con, current)):
             warnings.append(f"stays {_described(before)}: {same} loaded already")
         return steps.outcome(
-            ground.what, "unchanged", dataset, staged, current, content, warnings, name
+            ground.table, "unchanged", dataset, staged, current, content, warnings, name
         )
     if current is not None and not replace:
         raise ConflictError(
@@ -181,11 +181,11 @@ def store_qrels(
             f"{option('replace')} makes this a new version, and the old one stays readable"
         )
     ((last,),) = con.execute(
-        f"select coalesce(max(version), 0) from store.{ground.what} where dataset_id = $dataset_id",
+        f"select coalesce(max(version), 0) from store.{ground.table} where dataset_id = $dataset_id",
         ours,
     ).fetchall()
     row = {
-        ground.key: rows.next_id(con, ground.key, ground.what),
+        ground.key: rows.next_id(con, ground.key, ground.table),
         **ours,
         "version": last + 1,
         "label": label,
@@ -194,18 +194,18 @@ def store_qrels(
         **(ground.given or {}),
         **steps.common(staged, content, Clock(con).now()),
     }
-    rows.add(con, ground.what, [row])
+    rows.add(con, ground.table, [row])
     con.execute(render(ground.insert), {ground.key: row[ground.key]})
     if judge is not None:
         rows.add(con, "qrels_judge", [{"qrels_id": row["qrels_id"], **asdict(judge)}])
     status: steps.Status = "loaded" if current is None else "replaced"
-    return steps.outcome(ground.what, status, dataset, staged, row, content, staged.warnings, name)
+    return steps.outcome(ground.table, status, dataset, staged, row, content, staged.warnings, name)
 
 
 def _versions(ground: _Ground, judge: Judge | None) -> str:
     """Return the condition for the versions of a dataset that one judge made, or none alone."""
     of_dataset = "dataset_id = $dataset_id"
-    if ground.what != "qrels":
+    if ground.table != "qrels":
         return of_dataset
     judged = "select qrels_id from store.qrels_judge"
     if judge is None:

@@ -284,7 +284,7 @@ def _create(path: Path) -> None:
             con.begin()
             own_schema.make_new(con)
             con.commit()
-            con.execute(f"checkpoint {ALIAS}")  # the log beside a file is not linked with it
+            con.execute(f"checkpoint {ALIAS}")  # the link is of the file alone, not of its log
         except BaseException:
             with suppress(duckdb.Error):  # less specific than the first
                 _detach(con)

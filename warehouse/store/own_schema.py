@@ -46,7 +46,7 @@ _PUBLICATION = (
     "CREATE TABLE store.publication(source VARCHAR, published_at TIMESTAMP WITH TIME ZONE, "
     "schema_revision VARCHAR, program_version VARCHAR);"
 )
-# A line of the script that makes what a file of a revision has.
+# A line of the script that makes the tables and views of a revision.
 _LINE = re.compile(
     r'^create (table|view|macro) ([\w."]+) ?(.*?;)(?: comment on .*)?$',
     re.IGNORECASE | re.MULTILINE,
@@ -65,7 +65,7 @@ _ONLY = {"store.only_warehouse": ("view", "as select true as is_only")}
 
 
 def script(revision: str) -> Path:
-    """Return the path of the script that makes what a file of a revision has."""
+    """Return the path of the script that makes the tables and views of a revision."""
     return resource_folder("migrations") / "scripts" / f"{revision}.sql"
 
 
@@ -260,7 +260,7 @@ def _make(
 def make_again(
     con: duckdb.DuckDBPyConnection, alias: str, revision: str | None = None, *, alone: bool
 ) -> None:
-    """Replace the views and macros of a file by ours, those of a revision; with `alone`, drop others."""
+    """Make the views and macros of a revision again in a file; with `alone`, drop all others."""
     there = con.execute(
         "select 'view', schema_name, view_name from duckdb_views() "
         "where database_name = $1 and not internal union all select distinct "
