@@ -23,7 +23,6 @@ from typing import Any
 
 import duckdb
 import next_revision
-import sqlalchemy as sa
 
 from warehouse.store import database
 from warehouse.warehouse import Warehouse
@@ -66,7 +65,6 @@ def announce_commits(say: Callable[[str], None]) -> None:
             say("commit")
 
     database.transaction = transaction  # type: ignore
-    sa.event.listen(sa.Engine, "commit", lambda _: say("commit"))
     sys.addaudithook(on_audit)
 
 

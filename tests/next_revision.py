@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
 
-import duckdb
+import schema_script
 
 from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.store import database, own_schema, schema
 
-_NUMBER = int(SCHEMA_REVISION.removeprefix("r")) + 1
-REVISION = f"r{_NUMBER:04}"
+_NUMBER = int(SCHEMA_REVISION.removeprefix("v")) + 1
+REVISION = f"v{_NUMBER:04}"
 # A table, a column, and a view that is made anew.
 STATEMENTS = (
     "create table store.note (run_id integer)",
@@ -57,30 +57,37 @@ def installed(
     revisions = [
         SCHEMA_REVISION,
         REVISION,
-        *(f"r{_NUMBER + n:04}" for n in range(1, 1 + len(later))),
+        *(f"v{_NUMBER + n:04}" for n in range(1, 1 + len(later))),
     ]
-    if not folder.exists():
+    is_new = not folder.exists()
+    if is_new:
         shutil.copytree(resource_folder("migrations"), folder)
-        for before, revision, steps in zip(
-            revisions, revisions[1:], (statements, *later), strict=False
-        ):
-            (folder / "versions" / f"{revision[1:]}_next.py").write_text(
-                "from alembic import op\n"
-                f"revision, down_revision = {revision!r}, {before!r}\n"
-                "def upgrade():\n"
-                f"    for sql in {steps!r}:\n"
-                "        op.get_bind().exec_driver_sql(sql)\n"
-            )
-            (folder / "versions" / f"{revision[1:]}_next.sql").write_text(
-                "".join(f"{sql};\n\n" for sql in steps)
-            )
-        with suppress(duckdb.Error):  # statements that fail are tried too
-            own_schema.write_tables(folder)
     with ExitStack() as stack:
         stack.callback(database.close)  # its views are those of the other program
         database.close()
-        stack.enter_context(mock.patch.object(own_schema, "resource_folder", return_value=folder))
-        for module in (schema, database):
-            stack.enter_context(mock.patch.object(module, "SCHEMA_REVISION", revisions[-1]))
-        stack.enter_context(mock.patch.object(schema, "resource_folder", return_value=folder))
+        for module in (own_schema, schema):
+            stack.enter_context(mock.patch.object(module, "resource_folder", return_value=folder))
+        for before, revision, steps in zip(
+            revisions, revisions[1:], (statements, *later), strict=False
+        ):
+            for module in (own_schema, schema, database):
+                stack.enter_context(mock.patch.object(module, "SCHEMA_REVISION", revision))
+            if is_new:
+                _add(folder, before, revision, steps)
         yield
+
+
+def _add(folder: Path, before: str, revision: str, steps: tuple[str, ...]) -> None:
+    """Add a revision to a folder of migrations, with its script."""
+    path = folder / "versions" / f"{revision[1:]}_next.py"
+    path.write_text(
+        "from alembic import op\n"
+        f"revision, down_revision = {revision!r}, {before!r}\n"
+        "def upgrade():\n"
+        f"    for sql in {steps!r}:\n"
+        "        op.get_bind().exec_driver_sql(sql)\n"
+    )
+    path.with_suffix(".sql").write_text("".join(f"{sql};\n\n" for sql in steps))
+    shutil.copy(folder / "scripts" / f"{before}.sql", folder / "scripts" / f"{revision}.sql")
+    if len(set(steps)) == len(steps):  # statements that fail are tried too
+        schema_script.write(folder, revision)

@@ -273,7 +273,7 @@ def test_every_example_runs_as_printed(
         program.other("harlequin", 'echo "$@"')
     words = words_of(line)
     if name == "shell" or words is None:
-        if made is None:  # a process of its own would make one by the migrations
+        if made is None:  # a process of its own would make one by the script
             Warehouse(folder / "warehouse.duckdb").init()
         process = program.shell(line, folder)
         found = Answer(process.returncode, process.stdout, process.stderr)
@@ -912,7 +912,7 @@ def test_every_command_is_found_where_it_is_said_to_be() -> None:
     modules = [module.__name__.rpartition(".")[2] for module in MODULES]
     assert shown == [name.replace("_", "-") for name in modules]
     for name in shown:
-        alone = typer.main.get_command(application.application(name)).list_commands(None)
+        alone = typer.main.get_command(application.application([name])).list_commands(None)
         assert alone == [name]
 
 

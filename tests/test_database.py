@@ -331,7 +331,7 @@ print(wh.query("select count(*) from store.prediction").fetchall())
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no sizes of files")
 def test_what_is_committed_is_stored_though_the_disk_is_full_then(tmp_path: Path) -> None:
     """The log beside the file has it; that the file could not take it over is no failure of the load."""
-    Warehouse(tmp_path / "w.duckdb").init()  # the process would do it by the migrations
+    Warehouse(tmp_path / "w.duckdb").init()  # the process would do it by the script
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path / "w.duckdb")],
         check=False, capture_output=True, text=True,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import duckdb
+import next_revision
 import pytest
 from hostile_sql import RAN, SECRET
 
@@ -124,9 +125,10 @@ REFUSED = {
     "create view store.alembic_version as select error('ran-4711') as version_num",
     "alembic_version is generated": "drop table store.alembic_version; create table "
     "store.alembic_version (i integer, version_num varchar generated always as (error('ran-4711')))",
-    "alembic_version has two rows": "insert into store.alembic_version values ('r0001')",
+    "alembic_version has two rows": "insert into store.alembic_version values ('v0002')",
     "alembic_version of nothing": "delete from store.alembic_version",
-    "another revision": "update store.alembic_version set version_num = 'r9999'",
+    "another revision": "update store.alembic_version set version_num = 'v9999'",
+    "a revision before the first release": "update store.alembic_version set version_num = 'r0008'",
     "no revision": "update store.alembic_version set version_num = 'ran'",
     "publication is generated": "create table store.publication (i integer, "
     "source varchar generated always as (error('ran-4711')))",
@@ -312,44 +314,40 @@ def test_sql_that_names_a_view_of_the_file_in_full(named: str) -> None:
         sql_query.refuse_views_of_the_file(con, "select warehouse.run_id from warehouse.store.run")
 
 
-# As the revision before gates had error rates left its tables.
-BEFORE_R0007 = (
-    "drop table store.current_score; drop view store.derived_score; "
-    "drop table store.gate_baseline; drop table store.gate_place; drop table store.gate_alert; "
-    "alter table store.gate_result drop column low; alter table store.gate_result drop column high; "
-    "alter table store.gate_result drop column could_see; "
-    "alter table store.gate_acceptance drop column accepted_by; "
-)
-
-
 @pytest.mark.slow
-def test_an_upgrade_reads_no_view_of_others(changed) -> None:
-    """The last migration made one view alone: without it, the file is as the step before left it."""
+def test_an_upgrade_reads_no_view_of_others(changed, tmp_path: Path) -> None:
     wh = changed(
-        f"{BEFORE_R0007}drop view store.only_warehouse; "
-        "update store.alembic_version set version_num = 'r0005'; "
         "create or replace view runs as select content from read_text('{secret}'); "
         "create or replace view store.run_version as select content as name from read_text('{secret}'); "
-        "create or replace macro store.recency(a, b) as (select content from read_text('{secret}'))"
+        "create or replace macro store.recency(a, b) as (select content from read_text('{secret}')); "
+        "create view mine as select 4"
     )
-    with pytest.raises(WarehouseError, match="has an older schema"):
-        wh.runs("tiny")
-    assert wh.init() is True
+    steps = (
+        "create table store.copied as select run from store.run_version",
+        "comment on table store.copied is 'Runs.'",
+        "comment on column store.copied.run is 'A run.'",
+    )
+    with next_revision.installed(tmp_path / "migrations", steps):
+        with pytest.raises(WarehouseError, match="has an older schema"):
+            wh.runs("tiny")
+        assert wh.init() is True
+        assert [row[:3] for row in answers(wh)[3]] == [("one", 0.25)]
     with duckdb.connect(wh.path, read_only=True) as con:
         assert con.execute("select run from runs").fetchall() == [("one",)]
         assert con.execute("select run from store.run_version").fetchall() == [("one",)]
+        assert con.execute("from store.copied").fetchall() == [("one",)]
+        assert con.execute("from mine").fetchall() == [(4,)]
         comments = con.execute(
             "select comment from duckdb_views() where view_name = 'qrels_version'"
         ).fetchall()
     assert comments != [(None,)]
-    assert [row[:3] for row in answers(wh)[3]] == [("one", 0.25)]
 
 
 @pytest.mark.slow
-def test_a_macro_that_an_upgrade_would_take_for_a_function(changed) -> None:
-    wh = changed(
-        f"{BEFORE_R0007}update store.alembic_version set version_num = 'r0005'; "
-        "create macro rank() as (select content from read_text('{secret}'))"
-    )
-    with pytest.raises(WarehouseError, match="has a macro rank"):
+def test_a_macro_that_an_upgrade_would_take_for_a_function(changed, tmp_path: Path) -> None:
+    wh = changed("create macro rank() as (select content from read_text('{secret}'))")
+    with (
+        next_revision.installed(tmp_path / "migrations"),
+        pytest.raises(WarehouseError, match="has a macro rank"),
+    ):
         wh.init()

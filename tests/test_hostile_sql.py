@@ -270,7 +270,7 @@ def endless(program, *arguments: str) -> subprocess.Popen[str]:
 
 def free_within(seconds: float) -> None:
     """Wait until nobody holds the file any more."""
-    with database.write(Path("w.duckdb"), lock_timeout=seconds):
+    with database.transaction(Path("w.duckdb"), lock_timeout=seconds):
         pass
 
 

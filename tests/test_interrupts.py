@@ -110,12 +110,12 @@ def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
 @pytest.mark.sample(4, 2)
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("attach", "return"), ("push", "call"), ("do_execute", "call"), ("_detach", "call")],
+    [("attach", "return"), ("push", "call"), ("found", "call"), ("_detach", "call")],
 )
 def test_where_a_file_would_stay_open(
     tmp_path: Path, prepared: Callable[..., Warehouse], name: str, what: str
 ) -> None:
-    """Once it is attached, in SQLAlchemy, which closes its connection, and while it is detached."""
+    """Once it is attached, in its transaction, and while it is detached."""
 
     def fill(wh: Warehouse) -> None:
         wh.ingest_qrels("tiny", QRELS)

@@ -288,8 +288,7 @@ def test_scopes_of_stored_qrels_one_after_the_other(wh: Warehouse, put) -> None:
     wh.ingest_qrels("choices", put("p.txt", PREFS), format="prefs")
     wh.ingest_training("plain", {"u": {"a": 1}})
     wh.ingest_training("plain", {"u": {"b": 1, "c": 3}}, replace=True)
-    with database.write(wh.path) as connection:
-        con = database.raw(connection)
+    with database.transaction(wh.path) as con:
         con.execute("create temp table scope_run (run_id integer)")
         for qrels_id in (1, 2, 3, 2, 1):
             kind = qrels_kind(con, qrels_id)
@@ -322,8 +321,7 @@ def test_every_document_of_the_preferences_has_its_rank(wh: Warehouse, put) -> N
     ranking = {"q1": {"x": 9.0, "c": 8.0, "a": 7.0, "y": 6.0, "d": 5.0}, "q2": {"e": 1.0}}
     wh.ingest_run("choices", ranking, name="r")
     rules = protocols.get("default")
-    with database.write(wh.path) as connection:
-        con = database.raw(connection)
+    with database.transaction(wh.path) as con:
         scope = Scope(con)
         scope.runs([1])
         scope.stored_truth(1)

@@ -102,7 +102,6 @@ def test_the_wheel_carries_what_it_should_and_nothing_else(wheel: Path) -> None:
         ".css",
         ".js",
         "assets/vega.txt",
-        "migrations/tables.json",
     )
     assert [name for name in inside if not name.endswith(known)] == []
     assert len(names) == len(set(names))
@@ -214,18 +213,15 @@ def test_scoring_files_loads_no_network_and_no_catalogue(tmp_path: Path) -> None
     assert found.split() == ["metric,value", "RR,1.0"]
 
 
-def test_evaluating_waits_for_no_sqlalchemy(tmp_path: Path) -> None:
-    """It is loaded for the catalogue alone, which evaluating reads and writes in SQL."""
-    from warehouse import Warehouse
-
-    wh = Warehouse(tmp_path / "w.duckdb")
-    wh.ingest_qrels("d", {"q": {"a": 1}})
-    wh.ingest_run("d", {"q": {"a": 1.0}}, name="r")
+def test_no_command_waits_for_sqlalchemy_or_pydantic(tmp_path: Path) -> None:
+    """Alembic imports SQLAlchemy, for an upgrade alone, and Typer Pydantic, for values to convert."""
+    (tmp_path / "q.txt").write_text("q 0 a 1\n")
+    (tmp_path / "r.run").write_text("q Q0 a 1 1.0 r\n")
     code = (
-        "import sys; from warehouse import Warehouse; "
-        f"done = Warehouse({str(wh.path)!r}).evaluate(metrics='RR'); "
-        "print(done.computed, 'sqlalchemy' in sys.modules)"
+        "import sys; from warehouse.cli import run\n"
+        "try:\n    run()\n"
+        "except SystemExit:\n    print({'sqlalchemy', 'alembic', 'pydantic'} & {*sys.modules})"
     )
-    found = call(Path(sys.executable), "-c", code, cwd=Path(__file__).parents[1])
-    assert found.split() == ["1", "False"]
-    assert wh.query("select value from scores").fetchall() == [(1.0,)]
+    for line in ("ingest qrels q.txt -d d", "ingest run r.run", "evaluate -m RR", "status"):
+        said = call(Path(sys.executable), "-c", code, *line.split(), "--db", "w", cwd=tmp_path)
+        assert "set()\n" in said, line

@@ -229,7 +229,7 @@ def test_a_replica_of_an_older_program_is_made_anew(small: Warehouse) -> None:
     """That init brings it up to date, which was proposed, is refused of a replica."""
     small.publish("replica.duckdb")
     with duckdb.connect("replica.duckdb") as con:
-        con.execute("update store.alembic_version set version_num = 'r0000'")
+        con.execute("update store.alembic_version set version_num = 'v0000'")
     with pytest.raises(UsageError) as caught:
         Warehouse("replica.duckdb").runs()
     assert str(caught.value) == (

@@ -51,7 +51,7 @@ def commands(script: str) -> Iterator[list[str]]:
 
 def check(words: list[str]) -> None:
     """Parse a command, without running it. Raises an error of Typer's for unknown words."""
-    command: Any = typer.main.get_command(application.application(words[0]))
+    command: Any = typer.main.get_command(application.application(words))
     context, rest = None, words
     while hasattr(command, "resolve_command") and not rest[0].startswith("-"):
         context = command.make_context("warehouse", [], parent=context, resilient_parsing=True)

@@ -31,7 +31,7 @@ def home(synced: Project, program, tmp_path: Path) -> Path:
     """Return a home with the folder `eval`: a project, and the command in its environment."""
     folder = tmp_path / "home"
     folder.mkdir()
-    synced.warehouse.init()  # a process of its own would do it by the migrations
+    synced.warehouse.init()  # a process of its own would do it by the script
     synced.path.rename(folder / "eval")
     (folder / "eval" / ".venv" / "bin").mkdir(parents=True)
     shutil.copy(program.folder / "warehouse", folder / "eval" / ".venv" / "bin")

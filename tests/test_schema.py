@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import struct
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
 import duckdb
 import next_revision
 import pytest
+import schema_script
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from projects import command, stored
@@ -26,9 +23,8 @@ from warehouse.config import settings
 from warehouse.errors import UsageError, WarehouseError
 from warehouse.evaluate import verify
 from warehouse.sql_text import templates
-from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
-from warehouse.store import database, own_schema, schema
+from warehouse.store import database, own_schema, schema, tables
 from warehouse.warehouse import Warehouse
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("migrated")]
@@ -65,17 +61,9 @@ def columns(path: Path, *, whole: bool = False) -> dict[str, list[str]]:
     return tables
 
 
-def by_migrations(folder: Path) -> Path:
-    """Return a new file in which the migrations made all, and not the script."""
-    path = folder / "warehouse.duckdb"
-    with mock.patch.object(own_schema, "make_new", return_value=False):
-        assert schema.ensure(path) is True
-    return path
-
-
 @pytest.fixture(scope="module")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_migrations(tmp_path_factory.mktemp("made"))
+    return schema_script.by_migrations(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
@@ -99,7 +87,7 @@ def test_main_has_the_views_for_people_alone(wh: Warehouse, made: Path) -> None:
             assert tables == [("store",)]
             assert con.execute("from runs").fetchall() == []
             assert con.execute("select count(*) from store.run").fetchall() == [(0,)]
-    assert PEOPLES & set(schema.metadata.tables) == {"qrels"}
+    assert PEOPLES & {*own_schema.tables()} == {"qrels"}
     with pytest.raises(WarehouseError, match=r'Did you mean "store\.run\b'):
         wh.query("from run")
 
@@ -120,31 +108,16 @@ def test_names_of_temporary_tables(made: Path) -> None:
     }  # fmt: skip
 
 
-def test_the_tables_of_the_code_are_those_of_the_migrations(made: Path) -> None:
-    found = columns(made)
-    for table in schema.metadata.sorted_tables:
-        written = [name for name in found[table.name] if name != "checksum"]  # by SQL alone
-        assert written == [column.name for column in table.columns], table.name
-
-
-def test_the_types_of_the_code_are_those_of_the_migrations(made: Path) -> None:
-    words = {
-        "INTEGER": sa.Integer,
-        "BIGINT": sa.BigInteger,
-        "VARCHAR": sa.String,
-        "BOOLEAN": sa.Boolean,
-        "DOUBLE": sa.Double,
-        "TIMESTAMP WITH TIME ZONE": sa.TIMESTAMP,
-    }
-    with opened(made) as con:
-        rows = con.execute(
-            "select table_name, column_name, data_type from duckdb_columns() where not internal"
-        ).fetchall()
-    types = {(table, column): kind for table, column, kind in rows}
-    for table in schema.metadata.sorted_tables:
-        for column in table.columns:
-            expected = words[types[table.name, column.name]]
-            assert type(column.type) is expected, f"{table.name}.{column.name}"
+def test_the_tables_for_sqlalchemy_read_what_the_program_has_written(wh: Warehouse) -> None:
+    wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
+    known = tables.metadata().tables
+    assert {*known} == {f"store.{name}" for name in own_schema.tables()}
+    with database.transaction(wh.path) as con, tables.connected(con) as connection:
+        for table in known.values():
+            connection.execute(sa.select(table)).fetchall()
+        run = known["store.run"].c
+        row = connection.execute(sa.select(run.name, run.lower_is_better, run.num_queries)).one()
+    assert tuple(row) == ("r", False, 1)
 
 
 def test_everything_carries_a_comment(made: Path) -> None:
@@ -208,20 +181,13 @@ def test_verify_looks_at_every_table(made: Path) -> None:
         assert tables - looked_at == but
 
 
-def test_the_tables_of_each_revision_are_written_down(made: Path, tmp_path: Path) -> None:
-    """`own_schema.write_tables` does so: a file is compared with them before it is read."""
-    folder = tmp_path / "migrations"
-    shutil.copytree(settings.resource_folder("migrations"), folder)
-    written = (folder / "tables.json").read_text()
-    own_schema.write_tables(folder)
-    assert (folder / "tables.json").read_text() == written
+def test_the_tables_and_views_of_the_script_are_found(made: Path) -> None:
+    """A file is compared with its tables before it is read."""
     with opened(made) as con:
         rows = con.execute("select table_name from duckdb_tables() where not internal").fetchall()
-    expected = own_schema.tables(settings.SCHEMA_REVISION)
-    assert {name for (name,) in rows} == {*expected, "alembic_version"}
-    assert {*own_schema.tables("r0001")} < {*expected}
+    assert {name for (name,) in rows} == {*own_schema.tables(), "alembic_version"}
     with database.read(made) as con:  # where they are compared
-        own_schema.put_more(con, own_schema.for_people(), database.ALIAS, settings.SCHEMA_REVISION)
+        own_schema.put_more(con, own_schema.for_people())
         views = con.execute(
             "select view_name from duckdb_views() where database_name = 'memory' "
             "and schema_name = 'people'"
@@ -248,13 +214,13 @@ def test_every_table_has_a_checksum_or_is_part_of_what_has_one(made: Path) -> No
 
 
 def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
-    with database.write(made) as connection:
-        scripts = ScriptDirectory.from_config(schema.alembic_config(connection))
-        newest = "name the newest migration in settings.SCHEMA_REVISION"
-        assert scripts.get_heads() == [settings.SCHEMA_REVISION], newest
-        # revisions sort as text: a program compares them so
-        walked = [script.revision for script in scripts.walk_revisions()]
+    scripts = ScriptDirectory.from_config(schema.alembic_config())
+    newest = "name the newest migration in settings.SCHEMA_REVISION"
+    assert scripts.get_heads() == [settings.SCHEMA_REVISION], newest
+    # revisions sort as text: a program compares them so
+    walked = [script.revision for script in scripts.walk_revisions()]
     assert walked == sorted(walked, reverse=True)
+    assert all(own_schema.script(revision).exists() for revision in walked)
     with opened(made) as con:
         assert con.execute("select * from store.alembic_version").fetchall() == [
             (settings.SCHEMA_REVISION,)
@@ -262,63 +228,13 @@ def test_the_revision_in_the_settings_is_the_head(made: Path) -> None:
 
 
 def test_a_new_file_is_made_by_one_script(made: Path, tmp_path: Path) -> None:
-    """It has what the migrations make, without importing Alembic, and is written anew with them."""
-    folder = settings.resource_folder("migrations")
-    anew = "write the script anew: PYTHONPATH=. python tests/test_schema.py"
-    assert (folder / own_schema.NEW).read_text().startswith(own_schema.history(folder)), anew
-    code = (
-        "import sys; from warehouse.warehouse import Warehouse\n"
-        "assert Warehouse('new.duckdb').init() and 'alembic' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
-    assert everything(tmp_path / "new.duckdb") == everything(made)
-    with opened(tmp_path / "new.duckdb") as con:
-        assert con.execute("from store.alembic_version").fetchall() == [(settings.SCHEMA_REVISION,)]
-
-
-def everything(path: Path) -> dict[str, tuple[str | None, str]]:
-    """Return comment and SQL, or type, of each table, view, macro and column."""
+    """The migrations make the same."""
+    path = tmp_path / "new.duckdb"
+    assert schema.ensure(path) is True
+    again = "write the script again: PYTHONPATH=. python tests/schema_script.py"
+    assert schema_script.everything(path) == schema_script.everything(made), again
     with opened(path) as con:
-        rows = con.execute(
-            """
-            select format('table {}.{}', schema_name, table_name), comment, sql
-            from duckdb_tables() where not internal
-            union all
-            select format('view {}.{}', schema_name, view_name), comment, sql
-            from duckdb_views() where not internal
-            union all
-            select
-                if(function_type = 'table_macro', 'macro table ', 'macro ')
-                || schema_name || '.' || function_name,
-                comment, parameters::varchar || macro_definition
-            from duckdb_functions() where not internal
-            union all
-            select format('column {}.{}."{}"', schema_name, table_name, column_name), comment, data_type
-            from duckdb_columns() where not internal
-            order by all
-            """
-        ).fetchall()
-    return {what: (comment, sql) for what, comment, sql in rows}
-
-
-def script(path: Path, folder: Path) -> str:
-    """Return the script that makes what a file has: a line for each table, view and macro."""
-    found = everything(path)
-    created = {what: sql for what, (_, sql) in found.items() if what.startswith("table ")}
-    for name, (kind, body) in own_schema._written(folder).items():
-        full = name if "." in name else f"main.{name}"
-        what = next((one for one in found if one.endswith(f" {full}")), None)
-        if what is not None:
-            plain = " ".join(own_schema._COMMENT.sub("", body).split())
-            created[what] = f"create {kind} {name} {plain};"
-    lines = [own_schema.history(folder), "create schema if not exists store;"]
-    for what, sql in created.items():
-        start = f"column {what.rpartition(' ')[2]}."
-        said = [what, *(one for one in found if one.startswith(start))]
-        comments = (f"comment on {one} is {literal(found[one][0])};" for one in said)
-        lines.append(" ".join([sql, *comments]))
-    lines.append(f"insert into store.alembic_version values ('{settings.SCHEMA_REVISION}');")
-    return "\n".join(lines) + "\n"
+        assert con.execute("from store.alembic_version").fetchall() == [(settings.SCHEMA_REVISION,)]
 
 
 def _described(path: Path) -> list[tuple]:
@@ -356,16 +272,13 @@ def test_the_next_revision_is_added_to_what_is_there(
 
 def test_a_migration_that_fails_leaves_nothing(wh: Warehouse, made: Path, tmp_path: Path) -> None:
     before = _described(made)
-    fresh = Warehouse(tmp_path / "fresh.duckdb")
     statements = ("create table store.half (i integer)",) * 2
-    with next_revision.installed(tmp_path / "migrations", statements):
-        for each in (wh, fresh):
-            with pytest.raises(Exception, match=r"half.*already exists"):
-                each.init()
+    with (
+        next_revision.installed(tmp_path / "migrations", statements),
+        pytest.raises(Exception, match=r"half.*already exists"),
+    ):
+        wh.init()
     assert _described(wh.path) == before
-    assert columns(fresh.path) == {}
-    assert fresh.init() is True
-    assert _described(fresh.path) == before
 
 
 def test_init_twice(wh: Warehouse) -> None:
@@ -442,9 +355,9 @@ def test_a_file_as_this_process_left_it_is_opened_once(
 def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts: Counts) -> None:
     wh.ingest_run("tiny", {"q": {"d": 1.0}}, name="r")
     with duckdb.connect(str(wh.path)) as con:
-        con.execute("update store.alembic_version set version_num = 'r9999'")
+        con.execute("update store.alembic_version set version_num = 'v9999'")
     before = counts(wh.path)
-    words = r"written by a newer version of this program \(schema r9999.*pip install --upgrade"
+    words = r"written by a newer version of this program \(schema v9999.*pip install --upgrade"
     for use in (
         wh.runs,
         wh.init,
@@ -459,16 +372,19 @@ def test_a_file_of_a_newer_program_is_refused(wh: Warehouse, made: Path, counts:
     assert counts(wh.path) == before
 
 
-@pytest.mark.parametrize("revision", ["0001", "0015"])
+@pytest.mark.parametrize(("where", "revision"), [("main", "0015"), ("store", "r0008")])
 def test_a_file_from_before_the_first_release_is_loaded_again(
-    tmp_path: Path, revision: str
+    tmp_path: Path, where: str, revision: str
 ) -> None:
     path = tmp_path / "early.duckdb"
     with duckdb.connect(str(path)) as con:
-        con.execute("create table alembic_version (version_num varchar not null)")
-        con.execute("insert into alembic_version values ($1)", [revision])
-        con.execute("create table query_score (evaluation_id integer, query_id varchar)")
-        con.execute("create view query_scores as from query_score")
+        con.execute(
+            f"create schema if not exists {where}; use {where}; "
+            "create table alembic_version (version_num varchar primary key); "
+            f"insert into alembic_version values ('{revision}'); "
+            "create table query_score (evaluation_id integer, query_id varchar); "
+            "create view query_scores as from query_score"
+        )
     before = _described(path)
     wh = Warehouse(path)
     words = (
@@ -492,7 +408,7 @@ def test_a_file_from_before_the_first_release_is_loaded_again(
 def test_a_file_of_an_older_program_says_what_to_do(made_once: Path, tmp_path: Path) -> None:
     wh = Warehouse(shutil.copyfile(made_once, tmp_path / "an older.duckdb"))
     with duckdb.connect(str(wh.path)) as con:
-        con.execute("update store.alembic_version set version_num = 'r0000'")
+        con.execute("update store.alembic_version set version_num = 'v0000'")
     with pytest.raises(
         UsageError, match=f"has an older schema; run: warehouse init --db '{wh.path}'$"
     ):
@@ -637,14 +553,7 @@ def test_what_a_killed_maker_has_left_is_removed(wh: Warehouse) -> None:
     """It was killed after the file had its name, and before the name of its part was removed."""
     database.create(wh.path)
     part = wh.path.with_name(f".{wh.path.name}.1f.part")
-    part.write_bytes(wh.path.read_bytes())
-    wh.init()
+    part.hardlink_to(wh.path)
+    assert wh.init() is False
     assert not part.exists()
     assert wh.path.exists()
-
-
-if __name__ == "__main__":
-    of = settings.resource_folder("migrations")
-    with tempfile.TemporaryDirectory() as place:
-        (of / own_schema.NEW).write_text(script(by_migrations(Path(place)), of), encoding="utf-8")
-        print(f"wrote {of / own_schema.NEW}")

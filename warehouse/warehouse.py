@@ -31,7 +31,6 @@ from warehouse.store.file import WarehouseFile
 
 if TYPE_CHECKING:
     import duckdb
-    import sqlalchemy as sa
 
     from warehouse.analyze import across_datasets, past, run_choice
     from warehouse.errors import WarehouseError
@@ -494,8 +493,8 @@ class Warehouse:
                     lower_is_better=check_names("lower_is_better", lower_is_better),
                     format=format, columns=columns, replace=replace,
                 )  # fmt: skip
-            with staging.write() as connection:
-                return store(connection)
+            with staging.transaction() as con:
+                return store(con)
 
     def make_deciles(
         self,
@@ -536,8 +535,8 @@ class Warehouse:
                     con, datasets.chosen(con, dataset),
                     origin=origin, by=by, parts=parts, name=name, replace=replace,
                 )  # fmt: skip
-            with staging.write() as connection:
-                return store(connection)
+            with staging.transaction() as con:
+                return store(con)
 
     def fuse(
         self,
@@ -785,7 +784,9 @@ class Warehouse:
         self,
         dataset: str | None,
         source: object,
-        stage: Callable[[duckdb.DuckDBPyConnection, str], Callable[[sa.Connection], _T]],
+        stage: Callable[
+            [duckdb.DuckDBPyConnection, str], Callable[[duckdb.DuckDBPyConnection], _T]
+        ],
     ) -> _T:
         """Stage a source for a dataset, then open the file to store it; return the outcome.
 
@@ -801,8 +802,8 @@ class Warehouse:
         self.file.ensure()
         with self.file.staging() as place:
             store = stage(place.con, name)
-            with place.write() as connection:
-                return store(connection)
+            with place.transaction() as con:
+                return store(con)
 
     def to_load(self, dataset: str | None, source: object) -> str:
         """Return the name of the dataset to load into, which may be new, or the only one."""

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
+import sqlalchemy as sa
 from alembic import op
 
-revision = "r0001"
+revision = "v0001"
 down_revision = None
 
 # What columns mean that have no comment of their own.
@@ -160,7 +160,7 @@ _RELATION = re.compile(
 )
 
 
-# The comments of the columns of tables that are there already; `run` comes first.
+# The comments of the columns of tables; `run` comes first.
 _OF_TABLES = (
     "select column_name, arg_min(comment, (table_name <> 'run', table_name)) from duckdb_columns() "
     "where schema_name = 'store' and comment is not null group by column_name"
@@ -177,14 +177,13 @@ def upgrade() -> None:
     create(execute, Path(__file__).with_suffix(".sql"))
 
 
-def create(execute: Callable[[str], duckdb.DuckDBPyConnection], path: Path) -> None:
+def create(execute: Callable[[str], sa.CursorResult], path: Path) -> None:
     """Make the relations of a file with their comments.
 
     A view with all columns of another one has its comments too.
     """
     made: dict[str, dict[str, str]] = {}
     of_tables: dict[str, str] = dict(execute(_OF_TABLES).fetchall())
-    of_run: dict[str, str] = {}
     for comment, kind, name, body in _RELATION.findall(path.read_text(encoding="utf-8")):
         execute(f"create {'' if kind == 'table' else 'or replace '}{kind} {name} {body}")
         what = "macro table" if kind == "macro" and " as table" in body else kind
@@ -192,12 +191,12 @@ def create(execute: Callable[[str], duckdb.DuckDBPyConnection], path: Path) -> N
         if kind == "macro":
             continue
         said = _column_comments(kind, body)
-        of_run = said if name == "store.run" else of_run
+        if kind == "table":
+            of_tables |= said if name == "store.run" else said | of_tables
         whole = re.search(r"select (?:\* exclude|score_times\.\*).*?from (\w+)", body, re.DOTALL)
         made[name] = said = (made[whole[1]] if whole else {}) | said
         for column, *_ in execute(f"describe {name}").fetchall():
-            text = said.get(column) or COLUMNS.get(column) or of_run.get(column)
-            text = text or of_tables[column]
+            text = said.get(column) or COLUMNS.get(column) or of_tables[column]
             execute(f"comment on column {name}.{column} is {_quoted(text)}")
 
 

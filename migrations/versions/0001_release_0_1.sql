@@ -44,6 +44,8 @@ create table store.judgment (
     doc_id varchar not null,
     relevance double not null,
     iteration varchar not null
+        -- Iteration of the judgment: a subtopic or a judgment group if qrels.kind is 'iterations', or the stratum
+        -- of a sampled pool; else mostly '0'.
 );
 
 /* One row per version of the qrels, query, group, subgroup and document, for qrels of kind 'preferences':
@@ -55,6 +57,17 @@ create table store.preference (
     judgment_subgroup varchar not null,  -- Subgroup of documents that were judged together.
     doc_id varchar not null,
     level double not null  -- Level of the document; only the order within the subgroup counts.
+);
+
+/* One row per version of the qrels that has the judgments of one judge. Such a version is never current; of each
+   judge, the newest counts. */
+create table store.qrels_judge (
+    qrels_id integer not null,  -- Key of qrels, in this file.
+    judge varchar not null,  -- Name of the judge, as given with --judge, or by a column of the source.
+    judge_kind varchar not null,  -- What the judge is: 'human', 'llm' or 'crowd'.
+    model varchar,  -- The language model, as given with --model. Null if it was not given.
+    prompt varchar,  -- Prompt of the model, or its name, as given with --prompt. Null if it was not given.
+    checksum ubigint
 );
 
 /* One row per version of a run. Of each dataset and name the newest version is current: the one with the
@@ -112,6 +125,17 @@ create table store.prediction_by_number (
     query_id varchar not null,
     doc_id bigint not null,  -- Id of the document, stored as a number.
     score double not null
+);
+
+/* One row per version of a run whose predictions stay in their file, as loaded with --where-it-lies: they are not in
+   store.prediction, nor in the view predictions. The hash of the file is run.source_sha256. */
+create table store.prediction_file (
+    run_id integer not null,  -- Key of run, in this file.
+    place varchar not null,  -- Absolute path of the file, or its URL.
+    columns varchar not null,
+        -- JSON: the file's names of our columns, as given with --column. The format and what else it was read
+        -- with are in run.
+    checksum ubigint  -- Hash of the other columns; `warehouse verify` computes it again.
 );
 
 /* One row per version of a run and query that it has documents for. A judged query without a row was not
@@ -244,6 +268,70 @@ create table store.text (
     text varchar not null using compression zstd  -- The text; empty if there is none beside the title.
 );
 
+/* One row per version of a dataset's nuggets. */
+create table store.nugget_set (
+    nugget_set_id integer not null,  -- Key, in this file.
+    dataset_id integer not null,
+    version integer not null,  -- Version of the dataset's nuggets, from 1.
+    content_hash varchar not null,  -- Hash of the content, by which equal content is recognised.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_queries integer not null,  -- Number of queries with nuggets.
+    num_nuggets bigint not null,  -- Number of nuggets.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    checksum ubigint
+);
+
+/* One row per nugget: a fact that an answer to the query should state. */
+create table store.nugget (
+    nugget_set_id integer not null,  -- Key of nugget_set, in this file.
+    query_id varchar not null,
+    nugget_id varchar not null,  -- Id of the nugget, unique within its query.
+    text varchar,  -- What the nugget says. Null if the source has no text.
+    importance varchar not null,  -- 'vital' or 'okay'.
+    weight double not null,  -- Weight of the nugget, or of its part where the part has one.
+    part varchar  -- The sub-narrative or question that the nugget belongs to. Null if there are none.
+);
+
+/* One row per version of what a judge says of a run's answers. */
+create table store.assessment (
+    assessment_id integer not null,  -- Key, in this file.
+    run_id integer not null,  -- Key of run, in this file.
+    kind varchar not null,  -- 'assignments' of nuggets, or 'citations'.
+    judge varchar,  -- Who or what judged: a person, a model. Null if nothing was said.
+    version integer not null,  -- Version of the run's assessment by this judge, from 1.
+    nugget_set_id integer,  -- Key of nugget_set: the nuggets assigned. Null for citations.
+    content_hash varchar not null,  -- Hash of the content, by which equal content is recognised.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    num_queries integer not null,  -- Number of queries whose answers were assessed.
+    num_rows bigint not null,  -- Number of assignments or of citations.
+    ingested_at timestamptz not null,
+    program_version varchar not null,
+    checksum ubigint
+);
+
+/* One row per nugget and assessed answer: whether the answer states it. */
+create table store.assignment (
+    assessment_id integer not null,  -- Key of assessment, in this file.
+    query_id varchar not null,
+    nugget_id varchar not null,  -- Id of the nugget.
+    assignment varchar not null
+        -- What the answer does to the nugget: support it, fully or partly, not, or contradict it.
+);
+
+/* One row per citation of a sentence of an assessed answer, or per sentence without any. */
+create table store.citation (
+    assessment_id integer not null,  -- Key of assessment, in this file.
+    query_id varchar not null,
+    sentence integer not null,  -- Number of the sentence in the answer, from 1.
+    doc_id varchar,  -- Id of the cited document. Null if the sentence cites nothing.
+    support varchar  -- Whether the document supports the sentence: fully, partly or not. Null without one.
+);
+
 /* One row per dataset, kind and file that `warehouse sync` has read, so that it reads only what has changed. */
 create table store.source_file (
     dataset_id integer not null,
@@ -303,7 +391,8 @@ create table store.evaluation (
     protocol varchar not null,
     direction varchar not null,
     fingerprint varchar not null,
-        -- Hash of the SQL that computed it; it changes with the formula, and then the value is stale.
+        -- Hash of the SQL that computed it; it changes with the formula, and then the value is stale. 'imported'
+        -- if another program computed it.
     program_version varchar not null,
     engine_version varchar not null,
     evaluated_at timestamptz not null,
@@ -333,6 +422,34 @@ create table store.query_score (
     query_id varchar not null,
     value double,
     part varchar  -- Name of the part of the slice. Null if the evaluation is not of a slice.
+);
+
+/* One row per current run, metric and protocol: the newest value over all queries, against the current qrels. It is what
+   derived_score has, kept by each transaction that writes; the view scores has names as well. */
+create table store.current_score (
+    run_id integer not null,
+    qrels_id integer not null,
+    protocol varchar not null,
+    metric varchar not null,
+    evaluation_id integer not null,
+    direction varchar not null,
+    fingerprint varchar not null,
+    evaluated_at timestamptz not null,
+    aggregate varchar not null,
+    value double,
+    num_queries integer not null,
+    num_answered integer not null,
+    num_judged integer not null
+);
+
+/* One row per evaluation whose values another program computed. */
+create table store.imported_score (
+    evaluation_id integer not null,  -- Key of evaluation, in this file.
+    source varchar not null,
+    source_sha256 varchar,
+    format varchar not null,
+    judge varchar,  -- Who or what judged, as it was given: a person, a model. Null if nothing was said.
+    checksum ubigint
 );
 
 /* One row per computed curve and point, for single queries and for all. Earlier curves stay; the view
@@ -392,12 +509,19 @@ create table store.gate_result (
     value double,
     reference_value double,
     difference double,  -- Value of the run minus that of the reference, both over all queries.
-    p double,  -- Two-sided p-value of a paired t-test over the queries. Null without alpha.
+    p double,
+        -- One-sided p-value: how likely so large a drop is if the true one is not
+        -- beyond the limit. Null if nothing was tested.
     verdict varchar not null,
-    why varchar,  -- Which limits were passed, in words. Null if none was.
+        -- 'good', 'worse', 'unchecked', or 'resolved' where a red one has ended, 'ended' where the gate has
+        -- changed or is gone.
+    why varchar,  -- Which limits were passed, or why the run is unchecked, in words. Null if it is good.
     checked_at timestamptz not null,
     program_version varchar not null,
-    checksum ubigint
+    checksum ubigint,
+    low double,  -- Lower end of the interval of the difference that fits the test. Null if nothing was tested.
+    high double,  -- Upper end of this interval. Null if nothing was tested.
+    could_see double  -- The drop that the test finds in four of five cases. Null if nothing was tested.
 );
 
 /* One row per acceptance of a version of a run although a gate fired (`warehouse gates accept`). */
@@ -405,6 +529,41 @@ create table store.gate_acceptance (
     run_id integer not null,  -- Key of run, or of forgotten_run.
     why varchar not null,  -- Why it was accepted, as given with --why.
     accepted_at timestamptz not null,  -- When it was accepted (UTC).
+    program_version varchar not null,
+    checksum ubigint,
+    accepted_by varchar  -- Who accepted it, as user@host. Null if that is not known.
+);
+
+/* One row per time that a run was made the baseline of its group (`warehouse gates baseline`); the newest counts. */
+create table store.gate_baseline (
+    run_id integer not null,  -- Key of run, or of forgotten_run: the version that was named.
+    why varchar not null,  -- Why it is the baseline, as given with --why.
+    set_by varchar not null,  -- Who made it the baseline, as user@host.
+    set_at timestamptz not null,  -- When it was made the baseline (UTC).
+    program_version varchar not null,
+    checksum ubigint
+);
+
+/* One row per content of a run that a gate has spent alpha on. Rows stay when the run is forgotten, or the limits of
+   the gate change. */
+create table store.gate_place (
+    dataset_id integer not null,
+    content_hash varchar not null,  -- Hash of the run, as in run.content_hash: copies of a run share a place.
+    metric varchar not null,
+    protocol varchar not null,
+    grouped_by varchar not null,
+    against varchar not null,
+    place integer not null,  -- 1 for the first content that the gate checked, then 2, 3, …
+    alpha double not null,  -- The alpha that was spent on it.
+    spent_at timestamptz not null,  -- When it was first checked (UTC).
+    program_version varchar not null,
+    checksum ubigint
+);
+
+/* One row per alert: all that was wrong was given to the command of the project, or nothing was wrong any more. */
+create table store.gate_alert (
+    told varchar not null,  -- Hash of what was wrong; empty if nothing was.
+    told_at timestamptz not null,  -- When the alert was sent (UTC).
     program_version varchar not null,
     checksum ubigint
 );
@@ -538,10 +697,27 @@ window newest_first as (partition by dataset_id, run.name order by store.recency
 create view store.qrels_version as
 select
     qrels_id, dataset_id, dataset.name as dataset, version as qrels_version,
-    row_number() over newest_first = 1 as is_current  -- Whether this is the newest version of the dataset's qrels.
+    qrels_judge.qrels_id is null and row_number() over newest_first = 1 as is_current
+        -- Whether this is the newest version of the dataset's qrels, those of one judge aside.
 from store.qrels
 join store.dataset using (dataset_id)
-window newest_first as (partition by dataset_id order by store.recency(ingested_at, content_hash) desc);
+left join store.qrels_judge using (qrels_id)
+window newest_first as (
+    partition by dataset_id, qrels_judge.qrels_id is null order by store.recency(ingested_at, content_hash) desc
+);
+
+/* One row per version of the qrels that has the judgments of one judge, and whether it is the newest of this judge.
+   */
+create view store.judge_version as
+select
+    qrels_id, dataset_id, dataset.name as dataset,
+    judge,  -- Name of the judge, as given with --judge, or by a column of the source.
+    version as qrels_version,
+    row_number() over newest_first = 1 as is_newest  -- Whether this is the judge's newest version.
+from store.qrels_judge
+join store.qrels using (qrels_id)
+join store.dataset using (dataset_id)
+window newest_first as (partition by dataset_id, judge order by store.recency(ingested_at, content_hash) desc);
 
 /* One row per version of a dataset's training set, and whether it is the current one. */
 create view store.training_version as
@@ -581,6 +757,41 @@ window newest_first as (
     partition by dataset_id, subject, text_set.name order by store.recency(ingested_at, content_hash) desc
 );
 
+/* One row per version of a dataset's nuggets, and whether it is the current one. */
+create view store.nugget_set_version as
+select
+    nugget_set_id,  -- Key of nugget_set, in this file.
+    dataset_id, dataset.name as dataset,
+    row_number() over newest_first = 1 as is_current  -- Whether these are the newest nuggets of the dataset.
+from store.nugget_set
+join store.dataset using (dataset_id)
+window newest_first as (partition by dataset_id order by store.recency(ingested_at, nugget_set.content_hash) desc);
+
+/* One row per assessment, and whether it is the current one of its run and judge. */
+create view store.assessment_version as
+with
+ordered as (
+    select
+        *,
+        row_number() over newest_first = 1 as is_newest
+    from store.assessment
+    window newest_first as (
+        partition by run_id, kind, judge order by store.recency(ingested_at, content_hash) desc
+    )
+)
+select
+    assessment_id,  -- Key of assessment, in this file.
+    run_id,
+    kind,  -- 'assignments' of nuggets, or 'citations'.
+    judge,  -- Who or what judged: a person, a model. Null if nothing was said.
+    ordered.nugget_set_id,  -- Key of nugget_set: the nuggets assigned. Null for citations.
+    ingested_at,
+    ordered.content_hash,  -- Hash of the content, by which equal content is recognised.
+    is_newest and coalesce(nugget_set_version.is_current, kind = 'citations') as is_current
+        -- Whether this is the newest, for the current nuggets.
+from ordered
+left join store.nugget_set_version using (nugget_set_id);
+
 /* One row per version of a run, version of the qrels, metric or curve, protocol, and slice if any: the newest
    evaluation. */
 create view store.newest_evaluation as
@@ -605,3 +816,27 @@ select
 from newest
 join store.run_version using (run_id)
 join store.qrels_version using (qrels_id);
+
+/* What current_score has to have: the newest evaluation of each current run, metric and protocol, among all versions. */
+create view store.derived_score as
+select
+    newest_evaluation.run_id, newest_evaluation.qrels_id, newest_evaluation.protocol, newest_evaluation.metric,
+    newest_evaluation.evaluation_id, newest_evaluation.direction, evaluation.fingerprint,
+    newest_evaluation.evaluated_at, aggregate, value, num_queries, num_answered, num_judged
+from store.newest_evaluation
+join store.evaluation using (evaluation_id)
+join store.score using (evaluation_id)
+where newest_evaluation.kind = 'metric' and newest_evaluation.slice_id is null and is_current;
+
+/* One row if one warehouse is attached; an error if there are several: a macro reads the current database, which need
+   not be its own. */
+create view store.only_warehouse as
+select
+    case
+        when count(*) > 1
+            then error('Several warehouses are attached, and a macro cannot tell which one is meant. Ask a view, as in '
+                || 'from NAME.score_times or NAME.query_scores, or detach the others.')
+        else true
+    end as is_only  -- True.
+from duckdb_views()
+where schema_name = 'store' and view_name = 'only_warehouse';

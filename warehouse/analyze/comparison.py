@@ -154,8 +154,8 @@ def compare(
     if store:
         from warehouse.analyze import stored_comparisons
 
-        with file.write() as connection:
-            number = stored_comparisons.keep(connection, made)
+        with file.transaction() as con:
+            number = stored_comparisons.keep(con, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
     told = [text for text in (left_out(rules.name),) if text]
     return replace(

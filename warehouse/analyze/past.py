@@ -19,7 +19,6 @@ from warehouse.analyze.across_datasets import named_datasets
 from warehouse.analyze.datasets import check_one
 from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
-from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import UsageError, check_at_least, command, listing, option
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema
@@ -156,7 +155,7 @@ def _cut(
             chosen=chosen,
         )
     )
-    for statement in own_schema.statements(SCHEMA_REVISION):
+    for statement in own_schema.statements():
         con.execute(statement)
 
 

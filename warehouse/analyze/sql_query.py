@@ -12,7 +12,6 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import (
     UsageError,
     WarehouseError,
@@ -262,7 +261,7 @@ def hinted(con: duckdb.DuckDBPyConnection, sql: str) -> Iterator[None]:
         yield
     except duckdb.CatalogException as error:
         # the engine proposes names that are there: all of them are made now
-        own_schema.make_all(con, ALIAS, SCHEMA_REVISION)
+        own_schema.make_all(con)
         try:
             con.execute(f"explain {sql}")
         except duckdb.Error as again:

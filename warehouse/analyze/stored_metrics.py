@@ -276,8 +276,9 @@ def _any_missing(
         "datasets": list(datasets),
         "metrics": list({str(metric) for metric in metrics}),
         "protocol": protocol.name,
+        "fingerprints": None,
     }
-    ((found,),) = con.execute(render("statements/any_missing"), asked).fetchall()
+    ((found, _),) = con.execute(render("statements/any_missing"), asked).fetchall()
     return bool(found)
 
 

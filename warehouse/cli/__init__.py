@@ -151,10 +151,9 @@ def run() -> None:
         if isinstance(error, ImportError) and _NOT_MAPPED in str(error):
             _say(NO_MEMORY)
             sys.exit(UsageError.exit_code)
-        if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb", "sqlalchemy"):
+        if type(error).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        # SQLAlchemy wraps the engine's errors in its own
-        _say(getattr(error, "orig", None) or error)
+        _say(error)
         sys.exit(1)
 
 
@@ -176,7 +175,7 @@ def _call() -> None:
         database.open_early()
     with request():
         try:
-            app = application(words[0], shows_all=shows_all)
+            app = application(words, shows_all=shows_all)
             code = app(words, prog_name="warehouse", standalone_mode=False)
         except typer.TyperException as error:
             _say(explained(error, words))

@@ -19,8 +19,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from itertools import groupby
@@ -28,7 +29,7 @@ from operator import attrgetter
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -36,7 +37,7 @@ from typer.core import TyperCommand, TyperGroup
 from warehouse import extending
 from warehouse.cli import commands, options
 from warehouse.config.settings import VERSION
-from warehouse.errors import in_shell
+from warehouse.errors import in_shell, is_utf8
 from warehouse.extending import Found
 
 SECTIONS = ("Begin", "Load", "Evaluate", "Look", "Compare", "History", "Share", "Catalogue")
@@ -63,7 +64,19 @@ _WHOLE = 1000
 
 
 class _Help:
-    """The help of a command: types as people write them, without the options that few need."""
+    """The help of a command: types as people write them, without the options that few need.
+
+    Typer imports Pydantic to convert values; values that need no conversion skip it.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with our conversion of their values."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            typers = getattr(parameter, "get_runtime_param", None)  # since Typer 0.29
+            if typers is not None and not isinstance(typers, partial):
+                parameter.get_runtime_param = partial(_Conversion, typers)
+        return found
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options, and after them the commands of a group."""
@@ -88,6 +101,35 @@ class _Help:
 
 class _Command(_Help, TyperCommand):
     """A command."""
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """The conversion of a parameter's values: Typer's, which is asked for when it is needed."""
+
+    typers: Callable[[], Any]
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return a value as Typer would."""
+        is_many = param.multiple or param.nargs == -1
+        if value is None:
+            return () if is_many else None
+        about = param.type_descriptor
+        kind = get_args(about.annotation)[0] if is_many else about.annotation
+        done = [_converted(kind, word) for word in (value if is_many else [value])]
+        if None in done or about.parameter_info.parser is not None:
+            return self.typers().coerce(value, param=param, ctx=ctx)
+        return done if is_many else done[0]
+
+
+def _converted(kind: Any, word: Any) -> Any:
+    """Return a word as a value of a plain kind, or None if that is not certain."""
+    if kind is Path:
+        is_closed = os.access(word, os.F_OK) and not os.access(word, os.R_OK)
+        return None if is_closed else Path(word)
+    if get_origin(kind) is Literal:
+        return word if word in get_args(kind) else None
+    return word if type(word) is kind and (kind is not str or is_utf8(word)) else None
 
 
 class _Group(_Help, TyperGroup):
@@ -214,8 +256,8 @@ def examples() -> dict[str, Sequence[str]]:
     return {name: lines for one in every for name, lines in one.EXAMPLES.items()}
 
 
-def application(name: str | None = None, *, shows_all: bool = False) -> typer.Typer:
-    """Return the application with one command, or with all if the name is none of theirs.
+def application(words: Sequence[str] = (), *, shows_all: bool = False) -> typer.Typer:
+    """Return the application with the command that some words call, or with all if it is none of ours.
 
     Its help leaves out what few need, unless it `shows_all`.
     """
@@ -232,17 +274,19 @@ def application(name: str | None = None, *, shows_all: bool = False) -> typer.Ty
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_root)
-    known = module(name) if name else None
+    known = module(words[0]) if words else None
     for one in modules() if known is None else [known]:
-        _add(app, one)
+        _add(app, one, " ".join(words[:2]))
     return app
 
 
-def _add(app: typer.Typer, source: ModuleType) -> None:
-    """Add the command of a module, with those below it."""
+def _add(app: typer.Typer, source: ModuleType, called: str = "") -> None:
+    """Add the command of a module, with those below it, or with the one that is called."""
     name = _name(source)
     function = name.replace("-", "_")
     below = {path: source for path in source.EXAMPLES if path != name}
+    if called in below:
+        below = {called: source}
     group = typer.Typer(cls=_Group, rich_markup_mode=None)
     about: dict[str, Any] = {"rich_help_panel": source.SECTION}
     if name in source.EXAMPLES:
@@ -252,7 +296,7 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
         group.command(name, cls=_Command, **about)(_with_safe_csv(getattr(source, function)))
         app.add_typer(group)
         return
-    _add_below(group, below | _below(name))
+    _add_below(group, below if called in below else below | _below(name))
     if name in source.EXAMPLES:
         about |= {
             "callback": _with_safe_csv(getattr(source, function)),

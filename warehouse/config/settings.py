@@ -19,7 +19,7 @@ SHOWN_METRICS = ("nDCG@10", "AP", "P@10", "RR")
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000")
 
 # The newest migration; a test compares it with the folder migrations.
-SCHEMA_REVISION = "r0008"
+SCHEMA_REVISION = "v0001"
 # Seconds to wait for a file that another process has open.
 LOCK_TIMEOUT = 30.0
 # A folder with both is a bundle.

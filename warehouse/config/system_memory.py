@@ -10,7 +10,7 @@ from warehouse.errors import NO_MEMORY, UsageError
 # Below this, DuckDB cannot be started and used without the risk that it ends the process.
 LEAST = 64 << 20
 # When it is imported, SQLAlchemy's dialect starts DuckDB twice more, for a moment, with threads.
-LEAST_TO_WRITE = 160 << 20
+LEAST_TO_MIGRATE = 160 << 20
 # The number of glibc's setting of how many heaps there are.
 _ARENA_MAX = -8
 

@@ -61,6 +61,11 @@ def evaluate(
     wanted = notation.parse(*(asked or rules.metrics or DEFAULT_METRICS), defaults=rules.defaults())
     if asked:
         jobs = [Job(plan(wanted, rules), by=sliced)]
+        if dry_run and dataset is not None and not (runs or sliced or qrels):
+            with file.read() as con:
+                number = stored_runs.all_current(con, jobs[0].work, dataset)
+            if number is not None:
+                return Outcome(up_to_date=number)
     else:
         with file.read() as con:
             jobs = due(con, dataset, rules, wanted, sliced)

@@ -68,6 +68,7 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
     unfit: dict[str, list[str]] = {}
     up_to_date = num_predictions = 0
     groups = _evaluated(con, dataset)
+    asked = candidates.find(con, dataset, ())
     none_yet: list[_Evaluated] = [("metric", str(metric), None, None, 0) for metric in usual]
     begun = {
         name
@@ -86,13 +87,13 @@ def status(con: duckdb.DuckDBPyConnection, dataset: str | None) -> Status:
             )
             continue
         rules = protocols.get(protocol)
-        found, current, read = _of_protocol(con, name, rules, evaluated, commands, unfit)
+        runs_of = {one.run: one for one in asked if one.dataset == name}
+        found, current, read = _of_protocol(con, name, runs_of, rules, evaluated, commands, unfit)
         rows += found
         up_to_date += current
         num_predictions += read
     if is_collected(con):  # nothing can be computed in it
         commands.clear()
-    asked = candidates.find(con, dataset, ())
     rows += _without_qrels(asked)
     rows += _without_file(con, dataset)
     red = _red(con, dataset)
@@ -169,6 +170,7 @@ def _evaluated(
 def _of_protocol(
     con: duckdb.DuckDBPyConnection,
     dataset: str,
+    asked: Mapping[str, Candidate],
     rules: Protocol,
     evaluated: Sequence[_Evaluated],
     commands: dict[str, None],
@@ -191,10 +193,8 @@ def _of_protocol(
             known[slice][str(metric)] = metric
             subjects[slice] = subject
     up_to_date = 0
-    asked = {c.run: c for c in candidates.find(con, dataset, ())}
     if all(c.qrels_id is None for c in asked.values()):
         return rows, 0, 0
-    with_hits = _with_hits(con, rules)
     read: set[str] = set()
     # what the whole lacks comes first, as in `evaluate`: slices may be made from its values
     whole: list[tuple[str, str, str, str]] = []
@@ -219,6 +219,7 @@ def _of_protocol(
         up_to_date += found.up_to_date
         for name, others in found.unfit.items():
             unfit[name] = list(dict.fromkeys([*unfit.get(name, ()), *others]))
+        with_hits = _with_hits(con, rules) if pending else set()
         order = {name + _by(slice): place for place, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]

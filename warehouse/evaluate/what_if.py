@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import duckdb
 
-from warehouse.config.settings import SCHEMA_REVISION
 from warehouse.errors import UsageError
 from warehouse.evaluate import requirements, stored_runs
 from warehouse.evaluate.candidates import Candidate
@@ -45,7 +44,7 @@ def put_judged_only(
 ) -> None:
     """Replace the stored values that are read by those of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
-    for statement in own_schema.statements(SCHEMA_REVISION):
+    for statement in own_schema.statements():
         con.execute(statement)
 
 
@@ -133,7 +132,7 @@ def _beside(
     drop_views(con)
     yield
     con.execute(render("statements/shadow_both", file=database.ALIAS))
-    for statement in own_schema.statements(SCHEMA_REVISION):
+    for statement in own_schema.statements():
         con.execute(statement)
 
 

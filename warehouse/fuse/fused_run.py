@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.analyze import datasets
 from warehouse.errors import UsageError, check_names, option
@@ -21,7 +20,7 @@ from warehouse.metrics import fusion, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import Query
 from warehouse.readers.global_qrels import stage_queries
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.file import WarehouseFile
 
 
@@ -99,8 +98,8 @@ def fuse(
                 con, dataset, prepared, options,
                 queries=which, leave_out=leave_out_training, replace=replace,
             )  # fmt: skip
-        with staging.write() as connection:
-            return store(connection)
+        with staging.transaction() as con:
+            return store(con)
 
 
 def prepare(
@@ -180,14 +179,14 @@ def merge(
     if trained is not None:
         notes += trained.said(left_out=leave_out)
 
-    def store(connection: sa.Connection) -> Fused:
-        loaded = load(connection)
+    def store(con: duckdb.DuckDBPyConnection) -> Fused:
+        loaded = load(con)
         if loaded.status == "unchanged":
             notes.append(
                 "a run with this name and content is there already; its provenance was not changed"
             )
         else:
-            _remember(connection, loaded.id, prepared, queries, leave_out=leave_out)
+            _remember(con, loaded.id, prepared, queries, leave_out=leave_out)
         return Fused(
             loaded,
             fusion.written(recipe.method),
@@ -201,25 +200,29 @@ def merge(
 
 
 def _remember(
-    connection: sa.Connection, run_id: int, prepared: Prepared, queries: Queries, *, leave_out: bool
+    con: duckdb.DuckDBPyConnection,
+    run_id: int,
+    prepared: Prepared,
+    queries: Queries,
+    *,
+    leave_out: bool,
 ) -> None:
     """Store the provenance of a merged run."""
     recipe, trained = prepared.recipe, prepared.training
-    connection.execute(
-        schema.fusion.insert().values(
-            run_id=run_id,
-            method=fusion.written(recipe.method),
-            normalisation=recipe.normalisation.name,
-            queries=queries,
-            qrels_id=None if trained is None else trained.qrels_id,
-            num_trained=None if trained is None else len(trained.queries),
-            is_left_out=leave_out,
-            tuned_by=None if prepared.trials is None else prepared.trials.metric,
-            protocol=prepared.protocol,
-        )
-    )
+    made = {
+        "run_id": run_id,
+        "method": fusion.written(recipe.method),
+        "normalisation": recipe.normalisation.name,
+        "queries": queries,
+        "qrels_id": None if trained is None else trained.qrels_id,
+        "num_trained": None if trained is None else len(trained.queries),
+        "is_left_out": leave_out,
+        "tuned_by": None if prepared.trials is None else prepared.trials.metric,
+        "protocol": prepared.protocol,
+    }
+    rows.add(con, "fusion", [made])
     weights = recipe.weights or (None,) * len(recipe.sources)
-    rows = [
+    sources = [
         {
             "run_id": run_id,
             "position": position,
@@ -231,9 +234,9 @@ def _remember(
         }
         for position, (source, weight) in enumerate(zip(recipe.sources, weights, strict=True), 1)
     ]
-    connection.execute(schema.fusion_source.insert(), rows)
+    rows.add(con, "fusion_source", sources)
     if trained is not None:
-        database.raw(connection).execute(
+        con.execute(
             "insert into fusion_query select $run_id, unnest($ids::varchar[])",
             {"run_id": run_id, "ids": list(trained.queries)},
         )

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Literal
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import ConflictError, UsageError, counted, listing, nearest, option
@@ -17,7 +16,7 @@ from warehouse.readers.attributes import StagedAttributes, stage_attributes
 from warehouse.readers.files import default_name
 from warehouse.readers.kinds import Subject
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.clock import Clock
 
 Of = Literal["docs", "queries"]
@@ -68,7 +67,7 @@ def stage_table(
 
 
 def keep(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     staged: StagedAttributes,
     dataset: str,
     name: str,
@@ -79,14 +78,11 @@ def keep(
 
     If the name has other content, `replace` is required.
     """
-    con = database.raw(connection)
     subject = staged.subject
     of: Of = "docs" if subject == "document" else "queries"
     content = _content_hash(con, staged)
-    dataset_id = steps.dataset_id(connection, dataset)
-    table = schema.attribute_set
-    ours = sa.and_(table.c.dataset_id == dataset_id, table.c.subject == subject)
-    current = steps.newest(connection, table, sa.and_(ours, table.c.name == name))
+    ours = {"dataset_id": steps.dataset_id(con, dataset), "subject": subject, "name": name}
+    current = steps.newest(con, "attribute_set", steps.ARE_OURS, ours)
     status: steps.Status = "unchanged"
     version = 1 if current is None else int(current["version"])
     if current is None or current["content_hash"] != content:
@@ -98,15 +94,13 @@ def keep(
                 f"{option('replace')} (the old "
                 "one stays readable)"
             )
-        _refuse_taken(con, staged, of, dataset, dataset_id, name)
+        _refuse_taken(con, staged, of, dataset, ours)
         status = "loaded" if current is None else "replaced"
         version += current is not None
-        number = schema.next_id(connection, table.c.attribute_set_id)
+        number = rows.next_id(con, "attribute_set_id", "attribute_set")
         row = {
             "attribute_set_id": number,
-            "dataset_id": dataset_id,
-            "subject": subject,
-            "name": name,
+            **ours,
             "version": version,
             "content_hash": content,
             "source": staged.source,
@@ -117,12 +111,12 @@ def keep(
             "program_version": VERSION,
             "normalise": staged.normalise,
         }
-        connection.execute(table.insert().values(row))
+        rows.add(con, "attribute_set", [row])
         columns = [
             {"attribute_set_id": number, "attribute": attribute, "type": kind}
             for attribute, kind in staged.columns.items()
         ]
-        connection.execute(schema.attribute_column.insert(), columns)
+        rows.add(con, "attribute_column", columns)
         con.execute(render("ingest/attributes"), {"attribute_set_id": number})
     return LoadedAttributes(
         status, dataset, of, name, version,
@@ -173,8 +167,7 @@ def _refuse_taken(
     staged: StagedAttributes,
     of: Of,
     dataset: str,
-    dataset_id: int,
-    name: str,
+    ours: Mapping[str, object],
 ) -> None:
     """Refuse an attribute that another current table has for the same dataset and subject.
 
@@ -182,12 +175,7 @@ def _refuse_taken(
     """
     found = con.execute(
         render("checks/attribute_taken"),
-        {
-            "dataset_id": dataset_id,
-            "subject": staged.subject,
-            "name": name,
-            "attributes": list(staged.columns),
-        },
+        {**ours, "attributes": list(staged.columns)},
     ).fetchall()
     if found:
         taken = ", ".join(f"{attribute} (in {other})" for attribute, other in found)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.errors import UsageError, command, counted, listing, nearest, option
 from warehouse.ingest import steps
@@ -79,8 +78,8 @@ def make_deciles(
         num_values=2 * num_labels,
     )
 
-    def store(connection: sa.Connection) -> LoadedAttributes:
-        kept = keep(connection, staged, dataset, name, replace=replace)
+    def store(con: duckdb.DuckDBPyConnection) -> LoadedAttributes:
+        kept = keep(con, staged, dataset, name, replace=replace)
         return dataclasses.replace(kept, warnings=warnings)
 
     return store

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
+import duckdb
 
 from warehouse.ingest import steps
-from warehouse.store import checksums, database, schema
+from warehouse.store import checksums, rows
 from warehouse.store.clock import Clock
 
 # The reason of what was forgotten because its file is gone.
@@ -25,7 +25,7 @@ class Known:
     name and content hash.
     """
 
-    connection: sa.Connection
+    con: duckdb.DuckDBPyConnection
     dataset_id: int
     current: dict[str, dict[str, Any]]
     forgotten: dict[tuple[str, str], dict[str, Any]]
@@ -39,46 +39,42 @@ class Known:
     @classmethod
     def read(
         cls,
-        connection: sa.Connection,
+        con: duckdb.DuckDBPyConnection,
         dataset_id: int,
         names: Iterable[str],
         hashes: Iterable[str],
     ) -> Known:
         """Look up runs, forgotten ones too, by their names and content hashes."""
-        run, forgotten = schema.run, schema.forgotten_run
-        wanted, contents = sorted(set(names)), sorted(set(hashes))
-        ours = sa.and_(run.c.dataset_id == dataset_id, run.c.name.in_(wanted))
-        oldest_first = sa.func.recency(run.c.ingested_at, run.c.content_hash)
-        rows = connection.execute(sa.select(run).where(ours).order_by(oldest_first)).fetchall()
-        current = {row.name: dict(row._mapping) for row in rows}
+        asked = {"dataset_id": dataset_id, "names": sorted(set(names))}
+        named = "dataset_id = $dataset_id and list_contains($names::varchar[], name)"
+        oldest_first = "order by store.recency(ingested_at, content_hash)"
+        found = rows.found(con, f"from store.run where {named} {oldest_first}", asked)
+        current = {row["name"]: row for row in found}
         last = {name: int(row["version"]) for name, row in current.items()}
-        gone = connection.execute(
-            sa.select(forgotten)
-            .where(forgotten.c.dataset_id == dataset_id, forgotten.c.name.in_(wanted))
-            .order_by(forgotten.c.forgotten_at, forgotten.c.ingested_at)
-        ).fetchall()
+        gone = rows.found(
+            con, f"from store.forgotten_run where {named} order by forgotten_at, ingested_at", asked
+        )
         for row in gone:
-            last[row.name] = max(int(row.version), last.get(row.name, 0))
-        there = {(row.name, row.content_hash): row.ingested_at for row in rows}
+            last[row["name"]] = max(int(row["version"]), last.get(row["name"], 0))
+        there = {(row["name"], row["content_hash"]): row["ingested_at"] for row in found}
         tombs = {
-            (row.name, row.content_hash): dict(row._mapping)
+            (row["name"], row["content_hash"]): row
             for row in gone
             # a forgotten run that somebody has loaded again is no longer forgotten, and what was
             # removed with its file comes back with it
-            if row.reason != FILE_GONE
-            and there.get((row.name, row.content_hash), row.ingested_at) <= row.ingested_at
+            if row["reason"] != FILE_GONE
+            and there.get((row["name"], row["content_hash"]), row["ingested_at"])
+            <= row["ingested_at"]
         }
         alike: dict[str, list[str]] = defaultdict(list)
-        found = connection.execute(
-            sa.select(run.c.content_hash, run.c.name)
-            .where(run.c.dataset_id == dataset_id, run.c.content_hash.in_(contents))
-            .order_by(oldest_first)
-        )
-        for content_hash, name in found.fetchall():
+        for content_hash, name in con.execute(
+            "select content_hash, name from store.run where dataset_id = $dataset_id "
+            f"and list_contains($hashes::varchar[], content_hash) {oldest_first}",
+            {"dataset_id": dataset_id, "hashes": sorted(set(hashes))},
+        ).fetchall():
             alike[content_hash].append(name)
-        next_id = schema.next_id(connection, run.c.run_id, forgotten.c.run_id)
-        clock = Clock(database.raw(connection))
-        return cls(connection, dataset_id, current, tombs, clock, last, alike, next_id)
+        next_id = rows.next_id(con, "run_id", "run", "forgotten_run")
+        return cls(con, dataset_id, current, tombs, Clock(con), last, alike, next_id)
 
     def alike(self, content_hash: str, name: str) -> list[str]:
         """Return the other names of runs with a content, the oldest first."""
@@ -88,11 +84,10 @@ class Known:
         """Return the tags of a run."""
         if run_id in self._tags:
             return self._tags[run_id]
-        table = schema.run_tag
-        rows = self.connection.execute(
-            sa.select(table.c.key, table.c.value).where(table.c.run_id == run_id)
+        found = self.con.execute(
+            "select key, value from store.run_tag where run_id = $1", [run_id]
         ).fetchall()
-        return {row.key: row.value for row in rows}
+        return {str(key): str(value) for key, value in found}
 
     def rename(
         self,
@@ -108,21 +103,17 @@ class Known:
         """
         if name in self._last:
             return None
-        table = schema.run
+        of_name = "dataset_id = $dataset_id and name = $old"
         for old in self._names[content_hash]:
-            newest = sa.and_(table.c.dataset_id == self.dataset_id, table.c.name == old)
-            row = steps.newest(self.connection, table, newest) if old in gone else None
+            asked = {"dataset_id": self.dataset_id, "old": old}
+            row = steps.newest(self.con, "run", of_name, asked) if old in gone else None
             if row is None or row["content_hash"] != content_hash:
                 continue
             if system is not None and row["system"] != system:
                 continue
             if any(self.tags(row["run_id"]).get(key) != value for key, value in tags.items()):
                 continue
-            checksums.change(
-                database.raw(self.connection), "run", {"name": name},
-                "dataset_id = $dataset_id and name = $old",
-                {"dataset_id": self.dataset_id, "old": old},
-            )  # fmt: skip
+            checksums.change(self.con, "run", {"name": name}, of_name, asked)
             self.current[name] = row | {"name": name}
             self._last[name] = int(row["version"])
             self._names[content_hash] = [n for n in self._names[content_hash] if n != old]
@@ -145,13 +136,12 @@ class Known:
     def write(self) -> None:
         """Write the added runs to the database; gates are due to check them."""
         if self._rows:
-            self.connection.execute(schema.run.insert().values(self._rows))
-            due = [{"run_id": row["run_id"]} for row in self._rows]
-            self.connection.execute(schema.gate_due.insert().values(due))
+            rows.add(self.con, "run", self._rows)
+            rows.add(self.con, "gate_due", [{"run_id": row["run_id"]} for row in self._rows])
         tags = [
             {"run_id": run_id, "key": key, "value": value}
             for run_id, tags in self._tags.items()
             for key, value in tags.items()
         ]
         if tags:
-            self.connection.execute(schema.run_tag.insert().values(tags))
+            rows.add(self.con, "run_tag", tags)

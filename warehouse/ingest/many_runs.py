@@ -52,8 +52,8 @@ def load_runs(
                     done: list[Done] = [batch.error]
                 else:
                     of_each = [options] * len(batch.runs)
-                    with place.write() as connection:
-                        done = load_staged(connection, batch, dataset, of_each, replace, named)
+                    with place.transaction() as con:
+                        done = load_staged(con, batch, dataset, of_each, replace, named)
                 for source, one in zip(sources[len(every) :], done, strict=False):
                     on_run(source, one)
                 every += done

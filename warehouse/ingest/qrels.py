@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any, Literal
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.errors import ConflictError, UsageError, counted, option
 from warehouse.ingest import steps
 from warehouse.ingest.global_qrels import LABEL, expand, stage_global
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.clock import Clock
 
 
@@ -27,8 +26,7 @@ from warehouse.store.clock import Clock
 class _Ground:
     """How one kind of source is stored: its table in the catalogue, and its name in messages."""
 
-    what: Literal["qrels", "training"]
-    table: sa.Table
+    table: Literal["qrels", "training"]
     row_hash: str
     count: str
     insert: str
@@ -37,8 +35,8 @@ class _Ground:
     given: Mapping[str, Any] | None = None
 
     @property
-    def key(self) -> sa.Column[Any]:
-        return self.table.c[f"{self.what}_id"]
+    def key(self) -> str:
+        return f"{self.table}_id"
 
 
 JUDGE_KINDS = ("human", "llm", "crowd")
@@ -59,21 +57,20 @@ class Judge:
 # By the kind that the reader has staged.
 _GROUNDS: Mapping[str, _Ground] = {
     "qrels": _Ground(
-        "qrels", schema.qrels, _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
+        "qrels", _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
         given={"kind": "judgments"},
     ),
     "iterations": _Ground(
-        "qrels", schema.qrels, _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
+        "qrels", _JUDGED, "num_judgments", "ingest/judgments", _QRELS_WORDS,
         given={"kind": "iterations"},
     ),
     "preferences": _Ground(
-        "qrels", schema.qrels,
-        "hash(query_id, judgment_group, judgment_subgroup, doc_id, level)",
+        "qrels", "hash(query_id, judgment_group, judgment_subgroup, doc_id, level)",
         "num_judgments", "ingest/preferences", _QRELS_WORDS,
         hash_suffix="-preferences", given={"kind": "preferences"},
     ),
     "training": _Ground(
-        "training", schema.training, "judgment_hash(query_id, doc_id, relevance)", "num_examples",
+        "training", "judgment_hash(query_id, doc_id, relevance)", "num_examples",
         "ingest/examples", ("another training set", "example", "this training set is"),
     ),
 }  # fmt: skip
@@ -111,9 +108,9 @@ def stage_qrels(
             raise UsageError(f"{option('global')}: one set of documents has no iterations")
         everywhere = stage_global(con, source, queries=queries, **how)
 
-        def store(connection: sa.Connection) -> steps.Loaded:
-            staged = expand(database.raw(connection), everywhere, dataset)
-            return store_qrels(connection, staged, dataset, label=label or LABEL, replace=replace)
+        def store(con: duckdb.DuckDBPyConnection) -> steps.Loaded:
+            staged = expand(con, everywhere, dataset)
+            return store_qrels(con, staged, dataset, label=label or LABEL, replace=replace)
 
         return store
     if queries is not None:
@@ -151,7 +148,7 @@ def stage_training(
 
 
 def store_qrels(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     staged: readers.Staged,
     dataset: str,
     *,
@@ -161,21 +158,20 @@ def store_qrels(
 ) -> steps.Loaded:
     """Store what is staged, unless it is the current version already, or the newest of its judge."""
     ground = _GROUNDS[staged.kind]
-    con = database.raw(connection)
     content = steps.content(con, dataset, ground.row_hash, ground.hash_suffix)
-    dataset_id = steps.dataset_id(connection, dataset)
-    table = ground.table
-    current = steps.newest(connection, table, _versions(ground, dataset_id, judge))
+    ours = {"dataset_id": steps.dataset_id(con, dataset)}
+    asked = ours if judge is None else {**ours, "judge": judge.judge}
+    current = steps.newest(con, ground.table, _versions(ground, judge), asked)
     other, noun, same = ground.words
     name, whose = (dataset, f"dataset {dataset}") if judge is None else (judge.judge, judge.judge)
     if current is not None and current["content_hash"] == content.content_hash:
         warnings = list(staged.warnings)
         if label is not None and label != current["label"]:
             warnings.append(f"the label stays {current['label']!r}: {same} loaded already")
-        if judge is not None and judge != (before := _stored_judge(connection, current)):
+        if judge is not None and judge != (before := _stored_judge(con, current)):
             warnings.append(f"stays {_described(before)}: {same} loaded already")
         return steps.outcome(
-            ground.what, "unchanged", dataset, staged, current, content, warnings, name
+            ground.table, "unchanged", dataset, staged, current, content, warnings, name
         )
     if current is not None and not replace:
         raise ConflictError(
@@ -184,50 +180,46 @@ def store_qrels(
             f"{current['source']}); "
             f"{option('replace')} makes this a new version, and the old one stays readable"
         )
-    last = connection.execute(
-        sa.select(sa.func.max(table.c.version)).where(table.c.dataset_id == dataset_id)
-    ).scalar_one()
+    ((last,),) = con.execute(
+        f"select coalesce(max(version), 0) from store.{ground.table} where dataset_id = $dataset_id",
+        ours,
+    ).fetchall()
     row = {
-        ground.key.name: schema.next_id(connection, ground.key),
-        "dataset_id": dataset_id,
-        "version": (last or 0) + 1,
+        ground.key: rows.next_id(con, ground.key, ground.table),
+        **ours,
+        "version": last + 1,
         "label": label,
         ground.count: content.num_rows,
         "graded_by": staged.relevance,
         **(ground.given or {}),
         **steps.common(staged, content, Clock(con).now()),
     }
-    connection.execute(table.insert().values(row))
-    con.execute(render(ground.insert), {ground.key.name: row[ground.key.name]})
+    rows.add(con, ground.table, [row])
+    con.execute(render(ground.insert), {ground.key: row[ground.key]})
     if judge is not None:
-        of_judge = {"qrels_id": row["qrels_id"], **asdict(judge)}
-        connection.execute(schema.qrels_judge.insert().values(of_judge))
+        rows.add(con, "qrels_judge", [{"qrels_id": row["qrels_id"], **asdict(judge)}])
     status: steps.Status = "loaded" if current is None else "replaced"
-    return steps.outcome(ground.what, status, dataset, staged, row, content, staged.warnings, name)
+    return steps.outcome(ground.table, status, dataset, staged, row, content, staged.warnings, name)
 
 
-def _versions(ground: _Ground, dataset_id: int, judge: Judge | None) -> sa.ColumnElement[bool]:
+def _versions(ground: _Ground, judge: Judge | None) -> str:
     """Return the condition for the versions of a dataset that one judge made, or none alone."""
-    of_dataset = ground.table.c.dataset_id == dataset_id
-    if ground.what != "qrels":
+    of_dataset = "dataset_id = $dataset_id"
+    if ground.table != "qrels":
         return of_dataset
-    judged = sa.select(schema.qrels_judge.c.qrels_id)
+    judged = "select qrels_id from store.qrels_judge"
     if judge is None:
-        return sa.and_(of_dataset, ground.key.not_in(judged))
-    return sa.and_(
-        of_dataset, ground.key.in_(judged.where(schema.qrels_judge.c.judge == judge.judge))
-    )
+        return f"{of_dataset} and qrels_id not in ({judged})"
+    return f"{of_dataset} and qrels_id in ({judged} where judge = $judge)"
 
 
-def _stored_judge(connection: sa.Connection, version: Mapping[str, Any]) -> Judge:
+def _stored_judge(con: duckdb.DuckDBPyConnection, version: Mapping[str, Any]) -> Judge:
     """Return the judge who made a version."""
-    table = schema.qrels_judge
-    rows = connection.execute(
-        sa.select(table.c.judge, table.c.judge_kind, table.c.model, table.c.prompt).where(
-            table.c.qrels_id == version["qrels_id"]
-        )
+    found = con.execute(
+        "select judge, judge_kind, model, prompt from store.qrels_judge where qrels_id = $1",
+        [version["qrels_id"]],
     ).fetchall()
-    return Judge(*rows[0])
+    return Judge(*found[0])
 
 
 def _described(judge: Judge) -> str:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Literal
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.config import times
@@ -33,7 +32,7 @@ from warehouse.readers.checks import holding, other_forms
 from warehouse.readers.files import default_name
 from warehouse.readers.kinds import RUN_NUMBER
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import rows
 
 # The tables of predictions, by whether all ids of documents are whole numbers.
 _STORED = ("prediction_by_text", "prediction_by_number")
@@ -97,16 +96,14 @@ def stage_run(
 
 
 def store_run(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     staged: readers.Staged,
     dataset: str,
     options: RunOptions,
     replace: bool,
 ) -> steps.Loaded:
     """Store the staged run. If its name has other content, `replace` is required and adds a version."""
-    (done,) = load_staged(
-        connection, Batch(0, (staged,), together=False), dataset, [options], replace
-    )
+    (done,) = load_staged(con, Batch(0, (staged,), together=False), dataset, [options], replace)
     if isinstance(done, WarehouseError):
         raise done
     return done
@@ -163,7 +160,7 @@ def given(
 
 
 def load_staged(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     batch: Batch,
     dataset: str,
     options: Sequence[RunOptions],
@@ -178,7 +175,6 @@ def load_staged(
     """
     named = {} if named is None else named
     options = [_described(staged, said) for staged, said in zip(batch.runs, options, strict=True)]
-    con = database.raw(connection)
     names: list[str] = []
     nameless: list[steps.Loaded | WarehouseError] = []
     for staged, said in zip(batch.runs, options, strict=True):
@@ -188,7 +184,7 @@ def load_staged(
             nameless.append(error)
     if nameless:  # runs that are read together have one format, and all have tags or none has
         return nameless
-    dataset_id = steps.dataset_id(connection, dataset)
+    dataset_id = steps.dataset_id(con, dataset)
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
     contents = [
@@ -204,7 +200,7 @@ def load_staged(
     judged = f"(from judgment semi join ({current}) using (qrels_id))"
     forms = other_forms(con, judged, "staged", run_number["run_number"])
     hashes = [content.content_hash for content, _ in contents]
-    known = Known.read(connection, dataset_id, names, hashes)
+    known = Known.read(con, dataset_id, names, hashes)
     done: list[steps.Loaded | WarehouseError] = []
     stored: dict[str, list[int | None]] = {table: [] for table in (*_STORED, in_place.TABLE)}
     lying: list[dict[str, Any]] = []
@@ -236,7 +232,7 @@ def load_staged(
     known.write()
     if lying:
         in_place.allow(con, (row["place"] for row in lying))
-        connection.execute(schema.prediction_file.insert().values(lying))
+        rows.add(con, "prediction_file", lying)
     for table, ids in stored.items():
         if any(id is not None for id in ids):
             if table in _STORED:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import (
@@ -26,7 +25,6 @@ from warehouse.metrics import notation, protocols
 from warehouse.readers.files import default_name
 from warehouse.readers.scores import ALL, StagedScores, stage_scores
 from warehouse.sql_text.templates import render
-from warehouse.store import database
 from warehouse.store.clock import Clock
 
 _QUERIES = "temp.main.judged_query"
@@ -207,9 +205,8 @@ def _check_metrics(con: duckdb.DuckDBPyConnection, staged: StagedScores, options
             )
 
 
-def _keep(connection: sa.Connection, staged: StagedScores, options: _Options) -> LoadedScores:
+def _keep(con: duckdb.DuckDBPyConnection, staged: StagedScores, options: _Options) -> LoadedScores:
     """Store the staged values that are not there yet; other values of a metric need `replace`."""
-    con = database.raw(connection)
     words = {
         "dataset": options.dataset, "protocol": options.protocol, "run": options.run or "",
         "all_is_a_query": options.all_is_a_query, "all": ALL, "fingerprint": protocols.IMPORTED,

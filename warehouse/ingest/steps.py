@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_text, is_utf8
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.clock import Clock
 
 Status = Literal["loaded", "unchanged", "renamed", "replaced", "forgotten"]
 What = Literal["run", "qrels", "training"]
 _T = TypeVar("_T")
+# The versions of a named table of a dataset's documents or queries.
+ARE_OURS = "dataset_id = $dataset_id and subject = $subject and name = $name"
 # What stores a staged source, inside a transaction on the same connection.
-Store = Callable[[sa.Connection], _T]
+Store = Callable[[duckdb.DuckDBPyConnection], _T]
 
 
 @dataclass(frozen=True)
@@ -106,32 +107,28 @@ def common(staged: readers.Staged, content: Content, at: dt.datetime) -> dict[st
     }
 
 
-def dataset_id(connection: sa.Connection, name: str) -> int:
+def dataset_id(con: duckdb.DuckDBPyConnection, name: str) -> int:
     """Return the id of a dataset, creating it if it is new."""
-    table = schema.dataset
-    found = connection.execute(
-        sa.select(table.c.dataset_id).where(table.c.name == name)
-    ).scalar_one_or_none()
-    if found is not None:
-        return int(found)
-    number = schema.next_id(connection, table.c.dataset_id)
-    connection.execute(
-        table.insert().values(
-            dataset_id=number, name=name, created_at=Clock(database.raw(connection)).now()
-        )
-    )
+    known = con.execute("select dataset_id from store.dataset where name = $1", [name]).fetchall()
+    if known:
+        return int(known[0][0])
+    number = rows.next_id(con, "dataset_id", "dataset")
+    now = Clock(con).now()
+    rows.add(con, "dataset", [{"dataset_id": number, "name": name, "created_at": now}])
     return number
 
 
 def newest(
-    connection: sa.Connection, table: sa.Table, condition: sa.ColumnElement[bool]
+    con: duckdb.DuckDBPyConnection, table: str, condition: str, params: Mapping[str, object]
 ) -> dict[str, Any] | None:
-    """Return the row of the newest version, or None if there is none."""
-    recency = sa.func.recency(table.c.ingested_at, table.c.content_hash)
-    rows = connection.execute(
-        sa.select(table).where(condition).order_by(recency.desc()).limit(1)
-    ).fetchall()
-    return dict(rows[0]._mapping) if rows else None
+    """Return the row of the newest version that meets a condition, or None if there is none."""
+    found = rows.found(
+        con,
+        f"from store.{table} where {condition} "
+        "order by store.recency(ingested_at, content_hash) desc limit 1",
+        params,
+    )
+    return found[0] if found else None
 
 
 def outcome(

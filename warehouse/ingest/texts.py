@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import ConflictError, UsageError, nearest, option
@@ -15,7 +14,7 @@ from warehouse.ingest.attributes import SUBJECTS, Of, stem
 from warehouse.readers.kinds import Subject
 from warehouse.readers.texts import StagedTexts, stage_texts
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.clock import Clock
 
 
@@ -104,7 +103,7 @@ def forget(
 
 
 def _keep(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     staged: StagedTexts,
     dataset: str,
     of: Of,
@@ -116,14 +115,9 @@ def _keep(
 
     If the name has other content, `replace` is required.
     """
-    con = database.raw(connection)
     ((content,),) = con.execute(render("ingest/text_contents")).fetchall()
-    dataset_id = steps.dataset_id(connection, dataset)
-    table = schema.text_set
-    ours = sa.and_(
-        table.c.dataset_id == dataset_id, table.c.subject == staged.subject, table.c.name == name
-    )
-    current = steps.newest(connection, table, ours)
+    ours = {"dataset_id": steps.dataset_id(con, dataset), "subject": staged.subject, "name": name}
+    current = steps.newest(con, "text_set", steps.ARE_OURS, ours)
     version = 1 if current is None else int(current["version"])
     status: steps.Status = "unchanged"
     if current is None or current["content_hash"] != content:
@@ -135,12 +129,10 @@ def _keep(
             )
         status = "loaded" if current is None else "replaced"
         version += current is not None
-        number = schema.next_id(connection, table.c.text_set_id)
+        number = rows.next_id(con, "text_set_id", "text_set")
         row = {
             "text_set_id": number,
-            "dataset_id": dataset_id,
-            "subject": staged.subject,
-            "name": name,
+            **ours,
             "version": version,
             "content_hash": content,
             "source": staged.source,
@@ -151,6 +143,6 @@ def _keep(
             "program_version": VERSION,
             "normalise": staged.normalise,
         }
-        connection.execute(table.insert().values(row))
+        rows.add(con, "text_set", [row])
         con.execute(render("ingest/stored_texts"), {"text_set_id": number})
     return LoadedTexts(status, dataset, of, name, version, staged.num_texts, staged.source_sha256)

@@ -77,7 +77,9 @@ def publish(
             raise UsageError(f"{storage_version}: no storage version: {error}") from None
         try:
             _copy(con, storage_version, with_text)
-            own_schema.make_anew(con, "replica")
+            con.begin()  # or each statement would be written to the disk before the next one
+            own_schema.make_again(con, "replica", alone=True)
+            con.commit()
             _mark_as_replica(con, called or _stored(source))
             count = con.execute(
                 "select count(*) from (from duckdb_tables() select database_name, internal "
@@ -164,9 +166,9 @@ def publish_parquet(
     with new_version(folder, lock_timeout) as part:
         part.mkdir()
         described = _describe(con)
-        places = {name: own_schema.placed(name, database.ALIAS) for name in described}
+        places = {name: own_schema.placed(name) for name in described}
         relations = {name: described[name] for name, place in places.items() if place}
-        own_schema.put_more(con, own_schema.for_people(), database.ALIAS, SCHEMA_REVISION)
+        own_schema.put_more(con, own_schema.for_people())
         for name, about in relations.items():
             table = name.removeprefix(f"{database.STORE}.")
             nothing = " where false" if table in _TEXTS + _TEXT_VIEWS and not with_text else ""

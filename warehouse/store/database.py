@@ -12,10 +12,8 @@ import datetime as dt
 import errno
 import os
 import random
-import re
 import shlex
 import stat
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -24,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
@@ -44,11 +42,8 @@ from warehouse.store.engine_errors import (
 from warehouse.store.locks import turns, wait_for_lock
 from warehouse.store.scratch_folders import ScratchFolder
 
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
 STORAGE_VERSION = "v1.5.0"
-ALIAS = "warehouse"
+ALIAS = own_schema.ALIAS
 # The schema of the tables; `main` has the views for people alone.
 STORE = "store"
 # The table that a replica has in addition, with one row: the id of its warehouse.
@@ -256,13 +251,13 @@ def check_name(path: Path) -> None:
 
 
 def create(path: Path) -> None:
-    """Make an empty database file in the storage version that older clients can open too.
+    """Make a database file of our schema, in the storage version that older clients can open too.
 
     It appears complete or not at all: DuckDB could never open a partly made file.
     """
     part = path.with_name(f".{path.name}.{random.getrandbits(64):x}.part")
     try:
-        with in_words(path, made=True):
+        with at_the_edge(path), in_words(path, made=True):
             _create(part)
         os.link(part, path)  # a rename would replace a file made by another process meanwhile
     except OSError:
@@ -275,16 +270,26 @@ def create(path: Path) -> None:
 
 def remove_parts(path: Path) -> None:
     """Remove what is left beside a file of making it, also by processes that were killed."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+    for left in path.parent.glob(f".{escape(path.name)}.*.part*"):  # and its log
         left.unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:
-    with start() as con:
+    with _connected(Resources(), kept=False) as con:
         con.execute(
             f"attach {literal(str(path))} as {ident(ALIAS)} "
             f"(type duckdb, storage_version {literal(STORAGE_VERSION)})"
         )
+        try:
+            con.begin()
+            own_schema.make_new(con)
+            con.commit()
+            con.execute(f"checkpoint {ALIAS}")  # the link is of the file alone, not of its log
+        except BaseException:
+            with suppress(duckdb.Error):  # less specific than the first
+                _detach(con)
+            raise
+        _detach(con)
 
 
 @contextmanager
@@ -295,9 +300,10 @@ def transaction(
     lock_timeout: float = LOCK_TIMEOUT,
     staged: duckdb.DuckDBPyConnection | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the file for one transaction like `write`, but without SQLAlchemy.
+    """Open the file for one transaction: committed when the block ends, rolled back on any error.
 
-    Importing SQLAlchemy takes longer than computing a metric for a hundred runs.
+    A replica is refused: the next one would replace it with everything written to it. `staged` is a
+    connection from `staging`, whose temporary tables are then there.
     """
     with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
         _refuse_replica(con, path)
@@ -312,42 +318,8 @@ def transaction(
 
 
 @contextmanager
-def write(
-    path: Path,
-    *,
-    resources: Resources | None = None,
-    lock_timeout: float = LOCK_TIMEOUT,
-    staged: duckdb.DuckDBPyConnection | None = None,
-) -> Iterator[sa.Connection]:
-    """Open the file for one transaction: committed when the block ends, rolled back on any error.
-
-    A replica is refused: the next one would replace it with everything written to it. `staged` is a
-    connection from `staging`, whose temporary tables are then there.
-    """
-    if "duckdb_sqlalchemy" not in sys.modules:
-        system_memory.check(system_memory.LEAST_TO_WRITE)
-    import duckdb_sqlalchemy
-    import sqlalchemy as sa
-    from sqlalchemy.pool import StaticPool
-
-    with _attached(path, resources or Resources(), lock_timeout, staged=staged) as con:
-        _refuse_replica(con, path)
-        wrapped: Any = duckdb_sqlalchemy.ConnectionWrapper(con)
-        wrapped.close = lambda: None  # it is not SQLAlchemy's to close, even if it is interrupted
-        engine = sa.create_engine(
-            "duckdb://",
-            creator=lambda: wrapped,
-            poolclass=StaticPool,
-            pool_reset_on_return=None,
-        )
-        with engine.connect() as connection, connection.begin():
-            connection.info[ALIAS] = con
-            yield connection
-
-
-@contextmanager
 def staging(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a connection for temporary tables, which a transaction of `write` can then store."""
+    """Open a connection for temporary tables, which a `transaction` can then store."""
     with at_the_edge(), _connected(resources, kept=False) as con:
         try:
             yield con
@@ -355,12 +327,6 @@ def staging(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
             if is_broken_off(error):
                 _forget_shared()
             raise
-
-
-def raw(connection: sa.Connection) -> duckdb.DuckDBPyConnection:
-    """Return the DuckDB connection below a connection from `write`: the same transaction."""
-    below: duckdb.DuckDBPyConnection = connection.info[ALIAS]
-    return below
 
 
 @contextmanager
@@ -374,7 +340,7 @@ def read(
     """Attach the file read-only to a database in memory and make it the default.
 
     When the block ends the file is detached; temporary tables and relations on them remain. `staged`
-    is as in `write`.
+    is as in `transaction`.
     """
     with _attached(
         path, resources or Resources(), lock_timeout, read_only=True, staged=staged
@@ -504,7 +470,7 @@ def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     Functions come before all, so that no macro of the file can take the name of one. Returns the
     revision of the file, or an empty text; DatabaseError is raised if its tables are not those.
     """
-    found = own_schema.revision(con, path, ALIAS)
+    found = own_schema.revision(con, path)
     if found != SCHEMA_REVISION:  # as it is, to be upgraded or refused
         with suppress(duckdb.CatalogException):
             con.execute(f"set search_path = '{_FUNCTIONS},{ALIAS}.{STORE},{ALIAS}.main'")
@@ -512,14 +478,14 @@ def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     try:
         con.execute(_SEARCH_PATH)
     except duckdb.CatalogException:  # the first file of this database in memory
-        own_schema.put(con, ALIAS, SCHEMA_REVISION)
+        own_schema.put(con)
         con.execute(_SEARCH_PATH)
     return found
 
 
 def find_views(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let SQL find the views for people by their names alone, and the tables as `store.run`."""
-    own_schema.put_for_people(con, sql, ALIAS, SCHEMA_REVISION)
+    own_schema.put_for_people(con, sql)
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
@@ -589,8 +555,8 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
 
     A file with other contents is refused.
     """
-    found = own_schema.revision(con, path, ALIAS)
-    if re.fullmatch(r"r\d{4}", found):
+    found = own_schema.revision(con, path)
+    if own_schema.REVISION.fullmatch(found):
         return found
     rows = con.execute(
         "select table_name from duckdb_tables() where database_name = $1 union all "
@@ -600,8 +566,7 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
         [ALIAS],
     ).fetchall()
     others = [str(name) for (name,) in rows]
-    # before release 0.1.0, tables were in `main`, and revisions had four digits
-    if "query_score" in others and re.fullmatch(r"00(0\d|1[0-5])", _oldest(con)):
+    if {"alembic_version", "query_score"} <= {*others}:
         raise UsageError(
             f"{path}: was made by a program from before release 0.1.0, whose files are not carried "
             "over: load the runs and qrels again, into a new file"
@@ -612,17 +577,6 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str | None:
             "take a file of its own"
         )
     return None
-
-
-def _oldest(con: duckdb.DuckDBPyConnection) -> str:
-    """Return what Alembic's table in `main` says, or an empty text."""
-    if not own_schema.is_table(con, ALIAS, "main", "alembic_version"):
-        return ""
-    try:
-        rows = con.execute(f"select version_num from {ALIAS}.main.alembic_version").fetchall()
-    except duckdb.BinderException:  # another program's
-        return ""
-    return str(rows[0][0]) if rows else ""
 
 
 def is_collected(con: duckdb.DuckDBPyConnection) -> bool:
@@ -647,7 +601,7 @@ def replica_of(con: duckdb.DuckDBPyConnection) -> str | None:
 
 def publication(con: duckdb.DuckDBPyConnection) -> tuple[str, dt.datetime] | None:
     """Return which warehouse the attached file is a replica of, and since when; None of another file."""
-    if not own_schema.is_table(con, ALIAS, STORE, PUBLICATION):
+    if not own_schema.is_table(con, STORE, PUBLICATION):
         return None
     try:
         rows = con.execute(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -17,9 +16,6 @@ from warehouse.errors import UsageError, seconds
 from warehouse.store import checksums, database
 from warehouse.store.database import Resources
 from warehouse.store.engine_errors import at_the_edge
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 
 class WarehouseFile:
@@ -85,7 +81,7 @@ class WarehouseFile:
     def transaction(
         self, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file for one transaction, without SQLAlchemy: see `database.transaction`.
+        """Open the file for one transaction: see `database.transaction`.
 
         Raises UsageError if there is no file, or if it has another schema.
         """
@@ -101,23 +97,6 @@ class WarehouseFile:
             database.check_schema(con, self.path)
             with checksums.kept(con):
                 yield con
-
-    @contextmanager
-    def write(self, staged: duckdb.DuckDBPyConnection | None = None) -> Iterator[sa.Connection]:
-        """Open the file for one transaction, with SQLAlchemy: see `database.write`.
-
-        Raises UsageError if there is no file, or if it has another schema.
-        """
-        with database.write(
-            self.existing(),
-            resources=self.resources,
-            lock_timeout=self.lock_timeout,
-            staged=staged,
-        ) as connection:
-            con = database.raw(connection)
-            database.check_schema(con, self.path)
-            with checksums.kept(con):
-                yield connection
 
     @contextmanager
     def staging(self) -> Iterator[Staging]:
@@ -162,9 +141,5 @@ class Staging:
         return self.file.read(staged=self.con)
 
     def transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Open the file for one transaction on this connection, without SQLAlchemy."""
-        return self.file.transaction(self.con)
-
-    def write(self) -> AbstractContextManager[sa.Connection]:
         """Open the file for one transaction on this connection."""
-        return self.file.write(self.con)
+        return self.file.transaction(self.con)

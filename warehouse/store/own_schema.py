@@ -7,8 +7,6 @@ finds them first. The tables are compared with those of the file's revision befo
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -17,11 +15,13 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.config.settings import resource_folder
+from warehouse.config.settings import SCHEMA_REVISION, resource_folder
 from warehouse.errors import DatabaseError, listing
 from warehouse.sql_text import functions
 from warehouse.sql_text.quoting import ident, literal
 
+# The name that an attached file has.
+ALIAS = "warehouse"
 # Where the views and macros are in the database in memory: those of the schema `store`, and those for
 # people. A query of people finds the second in `main`.
 STORE = "memory.store"
@@ -35,8 +35,10 @@ READ_BY_COMMANDS = (
     "run_versions", "runs", "score_versions", "scores", "slice_query_score_versions",
     "slice_query_scores", "slice_score_versions", "slice_scores",
 )  # fmt: skip
+# The names of the revisions since release 0.1.0.
+REVISION = re.compile(r"v\d{4}")
 # What Alembic makes, and what a replica has in addition.
-_REVISION = re.compile(
+_REVISION_TABLE = re.compile(
     r"CREATE TABLE store\.alembic_version\(version_num VARCHAR(?: NOT NULL)?"
     r"(?:, (?:CONSTRAINT \w+ )?PRIMARY KEY\(version_num\))?\);"
 )
@@ -44,18 +46,15 @@ _PUBLICATION = (
     "CREATE TABLE store.publication(source VARCHAR, published_at TIMESTAMP WITH TIME ZONE, "
     "schema_revision VARCHAR, program_version VARCHAR);"
 )
-_DEFINITION = re.compile(
-    r"^create (?:or replace )?(?P<kind>view|macro) (?P<name>[\w.]+) (?P<body>.+?)(?:;\s*(?:\n\n|\Z))",
-    re.DOTALL | re.MULTILINE,
+# A line of the script that makes the tables and views of a revision.
+_LINE = re.compile(
+    r'^create (table|view|macro) ([\w."]+) ?(.*?;)(?: comment on .*)?$',
+    re.IGNORECASE | re.MULTILINE,
 )
-_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 # Keywords are quoted, and how a column is compressed is said, by some versions of DuckDB alone.
 _VARYING = re.compile(r'"(?=\w+")|(?<=\w)"| USING COMPRESSION \w+')
 _NAMED = re.compile(r"\bstore\.(\w+)")
 _WORD = re.compile(r"\w+")
-_TABLES = "tables.json"
-# The script that makes what all migrations make.
-NEW = "new.sql"
 # What may ask for relations that it does not name.
 _ANY = re.compile(
     r"\b(show|information_schema|sqlite_master|(duckdb|pg)_\w+)\b|^\s*describe\s*;?\s*$",
@@ -65,78 +64,58 @@ _ANY = re.compile(
 _ONLY = {"store.only_warehouse": ("view", "as select true as is_only")}
 
 
-def _folder() -> Path:
-    return resource_folder("migrations")
+def script(revision: str) -> Path:
+    """Return the path of the script that makes the tables and views of a revision."""
+    return resource_folder("migrations") / "scripts" / f"{revision}.sql"
 
 
 @cache
-def _tables(folder: Path) -> Mapping[str, Mapping[str, str | None]]:
-    found: dict[str, dict[str, str | None]] = json.loads(
-        (folder / _TABLES).read_text(encoding="utf-8")
-    )
-    return found
+def _made(path: Path) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the tables that a script makes, and the views and macros, in its order."""
+    tables, others = {}, dict(_ONLY)
+    for kind, name, sql in _LINE.findall(path.read_text(encoding="utf-8")):
+        if kind.lower() != "table":
+            others.setdefault(name, (kind, sql))
+        elif name != "store.alembic_version":
+            plain = _VARYING.sub("", f"CREATE TABLE {name}{sql}")
+            tables[name.replace('"', "").removeprefix("store.")] = plain
+    return tables, others
 
 
-def tables(revision: str) -> dict[str, str]:
+def tables(revision: str | None = None) -> Mapping[str, str]:
     """Return the tables of a revision of the schema, by name: how DuckDB writes each.
 
-    >>> tables("r0001")["gate_due"]
+    >>> tables()["gate_due"]
     'CREATE TABLE store.gate_due(run_id INTEGER NOT NULL);'
     """
-    known = _tables(_folder())
-    return _sum([changes for name, changes in known.items() if name <= revision])
+    return _made(script(revision or SCHEMA_REVISION))[0]
 
 
-def _sum(changes: Collection[Mapping[str, str | None]]) -> dict[str, str]:
-    found: dict[str, str | None] = {}
-    for one in changes:
-        found |= one
-    return {name: sql for name, sql in found.items() if sql is not None}
-
-
-def write_tables(folder: Path) -> None:
-    """Write down which tables the SQL of each migration in a folder makes, changes and drops."""
-    known: dict[str, dict[str, str | None]] = {}
-    with duckdb.connect() as con:
-        con.execute("attach ':memory:' as made; create schema made.store; use made.main")
-        for path in sorted((folder / "versions").glob("*.sql")):
-            for statement in _COMMENT.sub("", path.read_text(encoding="utf-8")).split(";\n"):
-                con.execute(statement)
-            before, after = _sum(known.values()), _stored(con, "made")
-            changed: dict[str, str | None] = dict(sorted(set(after.items()) - set(before.items())))
-            gone: dict[str, str | None] = dict.fromkeys(sorted(before.keys() - after.keys()))
-            known["r" + path.name[:4]] = changed | gone
-    text = json.dumps(known, indent=1) + "\n"
-    (folder / _TABLES).write_text(text, encoding="utf-8")
-
-
-def _stored(con: duckdb.DuckDBPyConnection, database: str, schema: str = "store") -> dict[str, str]:
+def _stored(con: duckdb.DuckDBPyConnection, schema: str = "store") -> dict[str, str]:
     """Return the base tables of a schema, by name, as DuckDB writes them: nothing of them is run."""
     rows = con.execute(
         "select table_name, sql from duckdb_tables() where database_name = $1 and schema_name = $2",
-        [database, schema],
+        [ALIAS, schema],
     ).fetchall()
     return {str(name): _VARYING.sub("", str(sql)) for name, sql in rows}
 
 
-def revision(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> str:
+def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     """Return the revision of an attached file, or an empty text if it says none.
 
     Raises DatabaseError if its tables are not those of the revision. Of one that this program does not
     know, nothing else is read.
     """
-    found = _stored(con, alias)
-    if not _REVISION.fullmatch(found.pop("alembic_version", "")):
+    found = _stored(con)
+    if not _REVISION_TABLE.fullmatch(found.pop("alembic_version", "")):
         return ""
-    rows = con.execute(
-        f"select version_num from {ident(alias)}.store.alembic_version limit 2"
-    ).fetchall()
+    rows = con.execute(f"select version_num from {ALIAS}.store.alembic_version limit 2").fetchall()
     named = str(rows[0][0]) if len(rows) == 1 else ""
-    if named not in _tables(_folder()):
+    if not REVISION.fullmatch(named) or not script(named).exists():
         return named
     expected = tables(named)
     wrong = [name for name, sql in expected.items() if found.get(name) != sql]
-    ours = definitions(_folder())
+    ours = definitions()
     wrong += [name for name in found if f"store.{name.lower()}" in ours]
     if "publication" in found and found["publication"] != _PUBLICATION:
         wrong.append("publication")
@@ -149,49 +128,30 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path, alias: str) -> str:
     return named
 
 
-def is_table(con: duckdb.DuckDBPyConnection, alias: str, schema: str, name: str) -> bool:
+def is_table(con: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
     """Whether a name is that of a base table of an attached file, which can be read as it is."""
-    sql = _stored(con, alias, schema).get(name)
+    sql = _stored(con, schema).get(name)
     return sql is not None and "GENERATED ALWAYS" not in sql
 
 
-@cache
-def definitions(folder: Path) -> Mapping[str, tuple[str, str]]:
+def definitions() -> Mapping[str, tuple[str, str]]:
     """Return the kind and the body of each view and macro, by name, after what it reads."""
-    return _written(folder) | _ONLY
-
-
-def _written(folder: Path) -> dict[str, tuple[str, str]]:
-    steps = [*sorted((folder / "versions").glob("*.sql")), folder / "views.sql"]
-    text = "\n\n".join(path.read_text(encoding="utf-8").strip() for path in steps)
-    return {one["name"]: (one["kind"], one["body"]) for one in _DEFINITION.finditer(text)}
+    return _made(script(SCHEMA_REVISION))[1]
 
 
 def for_people() -> list[str]:
     """Return the names of the views and macros for people."""
-    return [name for name in definitions(_folder()) if "." not in name]
+    return [name for name in definitions() if "." not in name]
 
 
-def history(folder: Path) -> str:
-    """Return the first line of the script that makes what the migrations of a folder make."""
-    steps = [*sorted((folder / "versions").glob("*.*")), folder / "views.sql", folder / "env.py"]
-    text = "\n".join(step.read_text(encoding="utf-8") for step in steps)
-    return f"-- Made from migrations {hashlib.sha256(text.encode()).hexdigest()}."
-
-
-def make_new(con: duckdb.DuckDBPyConnection, alias: str) -> bool:
-    """Make all tables and views in an empty file, without the migrations; return whether it did.
-
-    It does not if other migrations are there than the script was made of.
-    """
-    script = (_folder() / NEW).read_text(encoding="utf-8")
-    if script.partition("\n")[0] != history(_folder()):
-        return False
-    con.execute(f"use {ident(alias)}.main")
+def make_new(con: duckdb.DuckDBPyConnection) -> None:
+    """Make all tables and views in an empty file, without the migrations."""
+    # planning the hundreds of statements would take as long as running them on empty tables
+    con.execute("pragma disable_optimizer")
+    con.execute(f"use {ALIAS}.main")
     # one by one: DuckDB 1.5 does not tell windows of one name in two views apart
-    for line in script.splitlines():
+    for line in script(SCHEMA_REVISION).read_text(encoding="utf-8").splitlines():
         con.execute(line)
-    return True
 
 
 def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
@@ -199,74 +159,72 @@ def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
 
 
-def put(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
+def put(con: duckdb.DuckDBPyConnection) -> None:
     """Make the views and macros that commands read, beside an attached file: all of them, or none."""
     make_schemas(con)
     try:
-        stored = [name for name in definitions(_folder()) if "." in name]
+        stored = [name for name in definitions() if "." in name]
         con.execute(f"set search_path = {literal(STORE)}")
-        _make(con, stored, STORE, alias, revision)
-        put_more(con, READ_BY_COMMANDS, alias, revision)
+        _make(con, stored, STORE)
+        put_more(con, READ_BY_COMMANDS)
     except BaseException:
         with suppress(duckdb.Error):
             con.execute(f"drop schema {STORE} cascade; drop schema {FOR_PEOPLE} cascade")
         raise
 
 
-def put_more(
-    con: duckdb.DuckDBPyConnection, names: Collection[str], alias: str, revision: str
-) -> None:
+def put_more(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
     """Make some views for people in `FOR_PEOPLE`, and make that the search path."""
     con.execute(f"set search_path = {literal(FOR_PEOPLE)}")
     people = set(for_people())
     wanted = [name for name in _with_what_they_read(names) if name in people]
-    _make(con, wanted, FOR_PEOPLE, alias, revision)
+    _make(con, wanted, FOR_PEOPLE)
 
 
-def placed(name: str, alias: str) -> str | None:
+def placed(name: str) -> str | None:
     """Return the full name of a table, or of what this program makes; None of what others made.
 
-    >>> placed("store.run", "warehouse"), placed("runs", "warehouse"), placed("own", "warehouse")
+    >>> placed("store.run"), placed("runs"), placed("own")
     ('warehouse.store.run', 'memory.people.runs', None)
     """
     schema, _, relation = name.rpartition(".")
-    if name in definitions(_folder()):
+    if name in definitions():
         return f"{STORE if schema else FOR_PEOPLE}.{relation}"
-    known = schema == "store" and (relation in tables("r9999") or relation == "publication")
-    return f"{alias}.{name}" if known else None
+    known = schema == "store" and (relation in tables() or relation == "publication")
+    return f"{ALIAS}.{name}" if known else None
 
 
-def put_for_people(con: duckdb.DuckDBPyConnection, sql: str, alias: str, revision: str) -> None:
+def put_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let some SQL find the views for people in `main` by their names, and the tables as `store.run`.
 
     Those that it names are made, or all if it may ask which there are.
     """
     con.execute("set search_path = 'memory.main'")
     if _ANY.search(sql):
-        make_all(con, alias, revision)
+        make_all(con)
     else:
-        _make_named(con, sql.lower(), alias, revision)
+        _make_named(con, sql.lower())
 
 
-def make_all(con: duckdb.DuckDBPyConnection, alias: str, revision: str) -> None:
+def make_all(con: duckdb.DuckDBPyConnection) -> None:
     """Make what is left of the views and macros, where SQL finds them."""
-    every = {*definitions(_folder()), *tables(revision), *functions.definitions()}
-    _make_named(con, " ".join(f"{name}()" for name in sorted(every)), alias, revision)
+    every = {*definitions(), *tables(), *functions.definitions()}
+    _make_named(con, " ".join(f"{name}()" for name in sorted(every)))
 
 
-def _make_named(con: duckdb.DuckDBPyConnection, sql: str, alias: str, revision: str) -> None:
-    stored, known = tables(revision), definitions(_folder())
+def _make_named(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    stored, known = tables(), definitions()
     words = set(_WORD.findall(sql))
     for table in sorted(words & stored.keys()):
-        con.execute(f"create or replace view {STORE}.{table} as from {alias}.store.{table}")
+        con.execute(f"create or replace view {STORE}.{table} as from {ALIAS}.store.{table}")
     wanted = _with_what_they_read(words | {f"store.{word}" for word in words})
     functions.make(con, functions.used(sql, *(known[name][1] for name in wanted)))
-    _make(con, wanted, "memory.main", alias, revision)
+    _make(con, wanted, "memory.main")
 
 
 def _with_what_they_read(names: Collection[str]) -> list[str]:
     """Return the views and macros with some names, and those that they read, those first."""
-    known = definitions(_folder())
+    known = definitions()
     wanted = new = known.keys() & set(names)
     while new:
         text = " ".join(known[name][1] for name in new)
@@ -283,56 +241,26 @@ def _make(
     con: duckdb.DuckDBPyConnection,
     names: Collection[str],
     schema: str,
-    alias: str,
-    revision: str,
 ) -> None:
     """Make views and macros, those for people in a schema that is searched first.
 
     They are over what is named in full.
     """
-    tables_now, known = tables(revision), definitions(_folder())
+    tables_now, known = tables(), definitions()
     for name in names:
         kind, body = known[name]
         store, _, bare = name.rpartition(".")
         body = _NAMED.sub(
-            lambda found: f"{alias if found[1] in tables_now else 'memory'}.store.{found[1]}",
+            lambda found: f"{ALIAS if found[1] in tables_now else 'memory'}.store.{found[1]}",
             body,
         )
         con.execute(f"create or replace {kind} {STORE if store else schema}.{bare} {body}")
 
 
-def replace(con: duckdb.DuckDBPyConnection, path: Path, alias: str, revision: str) -> None:
-    """Make the views and macros in the schema `store` of a file anew, as those of its revision.
-
-    A migration then reads none that somebody else made. Raises DatabaseError if a macro of the file has
-    the name of a function of DuckDB, which would be found in its place.
-    """
-    known = "select function_name from duckdb_functions() where database_name"
-    taken = con.execute(
-        f"{known} = $1 and not internal and function_name in ({known} = 'system')", [alias]
-    ).fetchall()
-    if taken:
-        raise DatabaseError(
-            f"{path}: has a macro {taken[0][0]}, the name of a function of DuckDB; drop it first"
-        )
-    comments = _comments(con, alias)
-    con.execute(f"use {ident(alias)}.main")
-    made = set()
-    for step in sorted((_folder() / "versions").glob("*.sql")):
-        if step.name[:4] > revision[1:]:
-            break
-        for one in _DEFINITION.finditer(f"{step.read_text(encoding='utf-8').strip()}\n\n"):
-            if one["name"] not in made and one["kind"] == "macro":
-                con.execute(f"drop macro table if exists {one['name']}")
-                con.execute(f"drop macro if exists {one['name']}")
-            con.execute(f"create or replace {one['kind']} {one['name']} {one['body']}")
-            made.add(one["name"])
-    _comment(con, comments, made)
-
-
-def make_anew(con: duckdb.DuckDBPyConnection, alias: str) -> None:
-    """Replace the views and macros of a copy of a file by ours; others have none in it."""
-    comments = _comments(con, alias)
+def make_again(
+    con: duckdb.DuckDBPyConnection, alias: str, revision: str | None = None, *, alone: bool
+) -> None:
+    """Make the views and macros of a revision again in a file; with `alone`, drop all others."""
     there = con.execute(
         "select 'view', schema_name, view_name from duckdb_views() "
         "where database_name = $1 and not internal union all select distinct "
@@ -340,57 +268,38 @@ def make_anew(con: duckdb.DuckDBPyConnection, alias: str) -> None:
         "from duckdb_functions() where database_name = $1 and not internal",
         [alias],
     ).fetchall()
+    text = script(revision or SCHEMA_REVISION).read_text(encoding="utf-8")
+    ours = [line for line in text.splitlines() if line.startswith(("create view", "create macro"))]
+    names = {line.split()[2].lower() for line in ours}
     ((before,),) = con.execute("select current_setting('search_path')").fetchall()
     con.execute(f"use {ident(alias)}.main")
-    con.begin()  # or each statement would be written to the disk before the next one
-    try:
-        for kind, schema, name in there:
+    for kind, schema, name in there:
+        if alone or f"{schema}.{name}".lower().removeprefix("main.") in names:
             con.execute(f"drop {kind} {ident(alias)}.{ident(schema)}.{ident(name)}")
-        ours = _written(_folder())
-        for name, (kind, body) in ours.items():
-            con.execute(f"create {kind} {name} {body}")
-        _comment(con, comments, ours)
-    except BaseException:
-        con.rollback()
-        raise
-    con.commit()
+    for line in ours:
+        con.execute(line)
     con.execute(f"set search_path = {literal(before)}")
 
 
-def _comments(con: duckdb.DuckDBPyConnection, alias: str) -> list[tuple[str, str]]:
-    """Return which view, column of one, or macro has which comment."""
-    return con.execute(
-        "select format('view {}.{}', schema_name, view_name), comment from duckdb_views() "
-        "where database_name = $alias and comment is not null union all "
-        "select format('column {}.{}.{}', schema_name, table_name, column_name), comment "
-        "from duckdb_columns() where database_name = $alias and comment is not null "
-        "and (schema_name, table_name) not in "
-        "(select (schema_name, table_name) from duckdb_tables() where database_name = $alias) "
-        "union all select distinct if(function_type = 'table_macro', 'macro table ', 'macro ') "
-        "|| schema_name || '.' || function_name, comment from duckdb_functions() "
-        "where database_name = $alias and comment is not null",
-        {"alias": alias},
+def refuse_macros(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a file with a macro that SQL in the file would take for a function of DuckDB."""
+    known = "select function_name from duckdb_functions() where database_name"
+    taken = con.execute(
+        f"{known} = $1 and not internal and function_name in ({known} = 'system')", [ALIAS]
     ).fetchall()
+    if taken:
+        raise DatabaseError(
+            f"{path}: has a macro {taken[0][0]}, the name of a function of DuckDB; drop it first"
+        )
 
 
-def _comment(
-    con: duckdb.DuckDBPyConnection, comments: Collection[tuple[str, str]], made: Collection[str]
-) -> None:
-    """Comment on those views that were made."""
-    for what, comment in comments:
-        name = ".".join(what.rpartition(" ")[2].split(".")[:2]).removeprefix("main.")
-        if name in made:
-            con.execute(f"comment on {what} is {literal(comment)}")
-
-
-def statements(revision: str) -> list[str]:
+def statements() -> list[str]:
     """Return the statements that make what commands read as temporary views.
 
     They are over temporary tables and views of the names of tables, where there are any. What is
     current is derived from those, and not what the file has stored as current.
     """
-    known = definitions(_folder())
-    stored = tables(revision)
+    known, stored = definitions(), tables()
 
     def found_first(found: re.Match[str]) -> str:
         is_macro = known.get(found[0], ("table",))[0] == "macro"

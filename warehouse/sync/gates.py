@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.analyze import gate_results, regressions
 from warehouse.analyze.regressions import Comparison, Due, Gate
@@ -317,10 +316,10 @@ def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
     return told
 
 
-def begin(connection: sa.Connection, dataset: str, asked: Declarations) -> None:
+def begin(con: duckdb.DuckDBPyConnection, dataset: str, asked: Declarations) -> None:
     """Let the runs of a dataset that has no gate yet be those that later ones are compared with."""
     if dataset not in {gate.dataset for gate in asked.gates}:
-        database.raw(connection).execute(
+        con.execute(
             "delete from gate_due where run_id in (select run_id from run_version where dataset = $1)",
             [dataset],
         )

@@ -5,7 +5,6 @@ A file is staged before the database is opened for writing.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import InputError, WarehouseError
@@ -26,7 +24,7 @@ from warehouse.readers import row_rules
 from warehouse.readers.batches import Batch, Group
 from warehouse.readers.files import LocalFile, open_file
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.clock import Clock
 from warehouse.store.file import WarehouseFile
 from warehouse.sync import run_description
@@ -43,10 +41,10 @@ class StillWrittenError(Exception):
 def known(con: duckdb.DuckDBPyConnection, only: Source | None = None) -> dict[Key, State]:
     """Return the state in which each file, or one file, was last loaded."""
     dataset, kind, path = (None, None, None) if only is None else only.key
-    rows = con.execute(
+    found = con.execute(
         render("statements/source_files"), {"dataset": dataset, "kind": kind, "path": path}
     ).fetchall()
-    return {(row[0], row[1], row[2]): row[3:] for row in rows}
+    return {(row[0], row[1], row[2]): row[3:] for row in found}
 
 
 def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
@@ -66,7 +64,7 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
 def take(
     file: WarehouseFile,
     source: Source,
-    also: Callable[[sa.Connection], object],
+    also: Callable[[duckdb.DuckDBPyConnection], object],
     opened: LocalFile | None = None,
 ) -> Taken | None:
     """Load a file and remember it. Returns None if another process has loaded it already.
@@ -81,14 +79,14 @@ def take(
         store = _staged(place.con, source, opened)
         if source.look() != source:
             raise StillWrittenError
-        with place.write() as connection:
+        with place.transaction() as con:
             if source.needs_runs:
-                source = with_runs(place.con, source) or source
-            if _is_known(place.con, source):
+                source = with_runs(con, source) or source
+            if _is_known(con, source):
                 return None
-            done = store(connection)
-            _remember(connection, [(source, done)])
-            also(connection)
+            done = store(con)
+            _remember(con, [(source, done)])
+            also(con)
     return done
 
 
@@ -100,7 +98,7 @@ def take_together(
     file: WarehouseFile,
     group: Group,
     sources: Sequence[Source],
-    also: Callable[[sa.Connection], object],
+    also: Callable[[duckdb.DuckDBPyConnection], object],
 ) -> list[Taken]:
     """Load and remember open runs of one dataset that are read in the same way.
 
@@ -119,17 +117,17 @@ def take_together(
             return []
         if any(source.look() != source for source in sources):
             return []
-        with place.write() as connection:
-            if _is_any_known(place.con, sources):
+        with place.transaction() as con:
+            if _is_any_known(con, sources):
                 return []
-            loaded = load_staged(connection, batch, sources[0].dataset, said, replace=True)
+            loaded = load_staged(con, batch, sources[0].dataset, said, replace=True)
             done: list[Taken] = []
             for outcome in loaded:
                 if isinstance(outcome, WarehouseError):
                     raise outcome
                 done.append(outcome)
-            _remember(connection, list(zip(sources, done, strict=True)))
-            also(connection)
+            _remember(con, list(zip(sources, done, strict=True)))
+            also(con)
     return done
 
 
@@ -187,64 +185,42 @@ def _about(source: Source) -> RunOptions:
     )  # fmt: skip
 
 
-def _remember(connection: sa.Connection, taken: Sequence[tuple[Source, Taken]]) -> None:
+def _remember(con: duckdb.DuckDBPyConnection, taken: Sequence[tuple[Source, Taken]]) -> None:
     """Remember how files of one dataset and kind were loaded, replacing what was known of them."""
-    table = schema.source_file
     first, _ = taken[0]
-    dataset_id = steps.dataset_id(connection, first.dataset)
-    connection.execute(
-        table.delete().where(
-            table.c.dataset_id == dataset_id,
-            table.c.kind == first.kind,
-            table.c.path.in_([str(source.path) for source, _ in taken]),
-        )
-    )
-    now = Clock(database.raw(connection)).now()
-    connection.execute(
-        table.insert(),
-        [
-            {
-                "dataset_id": dataset_id,
-                "kind": source.kind,
-                "path": str(source.path),
-                "name": source.name,
-                "size": source.size,
-                "mtime_ns": source.mtime_ns,
-                "settings": source.settings,
-                "source_sha256": done.source_sha256,
-                "run_id": _run_id(source, done),
-                "taken_at": now,
-                "program_version": VERSION,
-            }
-            for source, done in taken
-        ],
-    )
-    _drop_outdated(connection, dataset_id, first.kind, now)
-
-
-def _drop_outdated(connection: sa.Connection, dataset_id: int, kind: str, now: dt.datetime) -> None:
-    """Stop remembering other files whose content or description was replaced just now.
-
-    If one of them is declared again, it is then read again even if it has not changed.
-    """
-    table, new = schema.source_file, schema.source_file.alias()
-    connection.execute(
-        table.delete().where(
-            table.c.dataset_id == dataset_id,
-            table.c.kind == kind,
-            table.c.taken_at != now,
-            sa.exists().where(
-                new.c.dataset_id == dataset_id,
-                new.c.kind == kind,
-                new.c.taken_at == now,
-                new.c.name == table.c.name,
-                sa.or_(
-                    new.c.source_sha256.is_distinct_from(table.c.source_sha256),
-                    new.c.settings != table.c.settings,
-                ),
-            ),
-        )
-    )
+    of_kind = {"dataset_id": steps.dataset_id(con, first.dataset), "kind": first.kind}
+    con.execute(
+        "delete from store.source_file where dataset_id = $dataset_id and kind = $kind "
+        "and list_contains($paths, path)",
+        {**of_kind, "paths": [str(source.path) for source, _ in taken]},
+    ).fetchall()
+    now = Clock(con).now()
+    known = [
+        {
+            **of_kind,
+            "path": str(source.path),
+            "name": source.name,
+            "size": source.size,
+            "mtime_ns": source.mtime_ns,
+            "settings": source.settings,
+            "source_sha256": done.source_sha256,
+            "run_id": _run_id(source, done),
+            "taken_at": now,
+            "program_version": VERSION,
+        }
+        for source, done in taken
+    ]
+    rows.add(con, "source_file", known)
+    # other files whose content or description was replaced just now: if one of them is declared again,
+    # it is read again even if it has not changed
+    con.execute(
+        "delete from store.source_file as old where dataset_id = $dataset_id and kind = $kind "
+        "and taken_at <> $now and exists (from store.source_file as new "
+        "where new.dataset_id = old.dataset_id and new.kind = old.kind and new.taken_at = $now "
+        "and new.name = old.name and (new.source_sha256 is distinct from old.source_sha256 "
+        "or new.settings <> old.settings))",
+        {**of_kind, "now": now},
+    ).fetchall()
 
 
 def _run_id(source: Source, done: Taken) -> int | None:
@@ -256,10 +232,10 @@ def _run_id(source: Source, done: Taken) -> int | None:
 
 def changed_inside(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[Source]:
     """Return the files, to be read again, whose content is another although their state is the same."""
-    rows = con.execute(
+    known_files = con.execute(
         "select dataset.name, kind, path, source_sha256 from source_file join dataset using (dataset_id)"
     ).fetchall()
-    hashes = {(dataset, kind, path): sha256 for dataset, kind, path, sha256 in rows}
+    hashes = {(dataset, kind, path): sha256 for dataset, kind, path, sha256 in known_files}
     found: list[Source] = []
     for source in sources:
         with suppress(InputError), open_file(source.path) as file:

@@ -13,7 +13,6 @@ from itertools import groupby
 from pathlib import Path, PurePath
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse import extending
 from warehouse.analyze import gate_results
@@ -249,7 +248,7 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
     try:
         also = partial(checks.begin, dataset=members[0].dataset, asked=work.asked)
         return loading.take_together(work.database, group, members, also)
-    except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
+    except (WarehouseError, duckdb.Error, OSError) as error:
         work.failed(error)  # what stops all is raised again
         return []
 
@@ -261,7 +260,7 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
         done = loading.take(work.database, source, also, opened)
     except loading.StillWrittenError:
         yield events.waiting(source.dataset, work.shown(source.path))
-    except (WarehouseError, duckdb.Error, sa.exc.SQLAlchemyError, OSError) as error:
+    except (WarehouseError, duckdb.Error, OSError) as error:
         failed = work.failed(error, source.dataset, source.path)
         now = source.look()
         if now is not None:

@@ -214,11 +214,10 @@ def combine_judges(
     """
     from warehouse.analyze import datasets
     from warehouse.extensions.answers.judgments import combine
-    from warehouse.store import database
 
-    with warehouse.file.write() as connection:
-        name = datasets.chosen(database.raw(connection), dataset)
-        return combine(connection, name, judges, rule=rule, label=label, replace=replace)
+    with warehouse.file.transaction() as con:
+        name = datasets.chosen(con, dataset)
+        return combine(con, name, judges, rule=rule, label=label, replace=replace)
 
 
 def judges(warehouse: Warehouse, dataset: str | None = None, *, level: float = 1) -> Result:

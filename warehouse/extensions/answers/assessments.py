@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse.config.settings import VERSION
 from warehouse.errors import (
@@ -25,7 +24,7 @@ from warehouse.extensions.answers.reading import StagedAnswers, stage_answers
 from warehouse.ingest import steps
 from warehouse.readers.files import default_name
 from warehouse.sql_text.templates import render
-from warehouse.store import database, schema
+from warehouse.store import rows
 from warehouse.store.clock import Clock
 
 Kind = Literal["assignments", "citations"]
@@ -100,18 +99,16 @@ def stage_assessments(
 
 
 def _keep_nuggets(
-    connection: sa.Connection, staged: StagedAnswers, dataset: str, replace: bool
+    con: duckdb.DuckDBPyConnection, staged: StagedAnswers, dataset: str, replace: bool
 ) -> LoadedNuggets:
     """Store the staged nuggets, unless they are the current ones; other ones need `replace`."""
-    con = database.raw(connection)
     queries, nuggets, total = con.execute(
         "select count(distinct query_id), count(*), "
         "sum(hash(query_id, nugget_id, text, importance, weight, part)) from staged"
     ).fetchall()[0]
     content = steps.Content.of(dataset, nuggets, queries, total, "-nuggets").content_hash
-    number = steps.dataset_id(connection, dataset)
-    table = schema.nugget_set
-    current = steps.newest(connection, table, table.c.dataset_id == number)
+    ours = {"dataset_id": steps.dataset_id(con, dataset)}
+    current = steps.newest(con, "nugget_set", "dataset_id = $dataset_id", ours)
     status: steps.Status = "loaded" if current is None else "replaced"
     version = 1 if current is None else int(current["version"])
     warnings = _different_weights(con)
@@ -125,12 +122,12 @@ def _keep_nuggets(
                 "(the old one stays readable)"
             )
         version += current is not None
-        set_id = schema.next_id(connection, table.c.nugget_set_id)
+        set_id = rows.next_id(con, "nugget_set_id", "nugget_set")
         row = _source(con, staged, content) | {
-            "nugget_set_id": set_id, "dataset_id": number, "version": version,
+            "nugget_set_id": set_id, **ours, "version": version,
             "num_queries": queries, "num_nuggets": nuggets,
         }  # fmt: skip
-        connection.execute(table.insert().values(row))
+        rows.add(con, "nugget_set", [row])
         con.execute(
             "insert into nugget select $id, query_id, nugget_id, text, importance, weight, part "
             "from staged order by query_id, nugget_id",
@@ -180,10 +177,9 @@ class _Options:
 
 
 def _keep_assessments(
-    connection: sa.Connection, staged: StagedAnswers, options: _Options
+    con: duckdb.DuckDBPyConnection, staged: StagedAnswers, options: _Options
 ) -> LoadedAssessments:
     """Store the staged assessments that are not there yet; other ones need `replace`."""
-    con = database.raw(connection)
     _check_runs(con, staged, options.dataset)
     nugget_set = _resolve(con, staged, options.dataset) if options.kind == "assignments" else None
     words = {"kind": options.kind, "judge": options.judge, "nugget_set_id": nugget_set}

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.errors import (
@@ -29,7 +28,6 @@ from warehouse.errors import (
 from warehouse.ingest import steps
 from warehouse.ingest.qrels import JUDGE_KINDS, Judge, store_qrels
 from warehouse.sql_text.templates import render
-from warehouse.store import database
 
 # The name that stands for the current qrels where judges are named.
 CURRENT = "qrels"
@@ -120,13 +118,18 @@ def _check_judge(name: str, where: str = "") -> None:
 
 
 def _store_one(
-    connection: sa.Connection, *, staged: readers.Staged, dataset: str, judge: Judge, **how: Any
+    con: duckdb.DuckDBPyConnection,
+    *,
+    staged: readers.Staged,
+    dataset: str,
+    judge: Judge,
+    **how: Any,
 ) -> list[steps.Loaded]:
-    return [store_qrels(connection, staged, dataset, judge=judge, **how)]
+    return [store_qrels(con, staged, dataset, judge=judge, **how)]
 
 
 def _store_each(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     *,
     staged: readers.Staged,
     dataset: str,
@@ -135,7 +138,6 @@ def _store_each(
     **how: Any,
 ) -> list[steps.Loaded]:
     """Store the judgments of each judge as a version of its own, all in one transaction."""
-    con = database.raw(connection)
     outcomes: list[steps.Loaded] = []
     for name, number in judges.items():
         con.execute(
@@ -147,7 +149,7 @@ def _store_each(
             staged, kind="qrels", rows=number, warnings=() if outcomes else staged.warnings
         )
         judge = replace(about, judge=name)
-        outcomes.append(store_qrels(connection, of_judge, dataset, judge=judge, **how))
+        outcomes.append(store_qrels(con, of_judge, dataset, judge=judge, **how))
     return outcomes
 
 
@@ -211,7 +213,7 @@ def current(con: duckdb.DuckDBPyConnection, dataset: str) -> JudgeVersion:
 
 
 def combine(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     dataset: str,
     judges: str | Iterable[str],
     *,
@@ -225,7 +227,6 @@ def combine(
     loading qrels does.
     """
     check_word("rule", rule, RULES)
-    con = database.raw(connection)
     found = chosen(con, dataset, judges)
     readers.clear(con)
     con.execute(
@@ -236,4 +237,4 @@ def combine(
     named = listing([f"{one.judge} (version {one.version})" for one in found], len(found))
     source = named if len(found) == 1 else f"{rule} of {named}"
     staged = readers.Staged("qrels", source, "judges", number, None, None, None, ())
-    return store_qrels(connection, staged, dataset, label=label, replace=replace)
+    return store_qrels(con, staged, dataset, label=label, replace=replace)

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import duckdb
-import sqlalchemy as sa
 
 from warehouse import readers
 from warehouse.config import installation
@@ -30,7 +29,6 @@ from warehouse.errors import (
 from warehouse.ingest.runs import RunOptions, check_names, store_run
 from warehouse.ingest.steps import Loaded
 from warehouse.readers.files import default_name, missing
-from warehouse.store import database, schema
 from warehouse.store.scratch_folders import scratch_folder
 from warehouse.sync.patterns import Pattern
 from warehouse.warehouse import Warehouse
@@ -267,9 +265,9 @@ def load_experiment(
                 path = store.fetch(artifact, folder)
                 with file.staging() as place:
                     staged = readers.stage(place.con, str(path), "run", **reading)
-                    with place.write() as connection:
+                    with place.transaction() as con:
                         done = store_artifact(
-                            connection, artifact, staged, dataset, system=system, replace=replace
+                            con, artifact, staged, dataset, system=system, replace=replace
                         )
         except (DatabaseError, LockedError):
             raise
@@ -285,7 +283,7 @@ def load_experiment(
 
 
 def store_artifact(
-    connection: sa.Connection,
+    con: duckdb.DuckDBPyConnection,
     artifact: Artifact,
     staged: readers.Staged,
     dataset: str,
@@ -300,18 +298,19 @@ def store_artifact(
     """
     tags = dict(artifact.tags)
     said = tags.pop("system", None)
-    name, rename = _name(database.raw(connection), artifact, dataset)
+    name, rename = _name(con, artifact, dataset)
     options = RunOptions(
         name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename,
         leave_forgotten=True,
     )  # fmt: skip
     check_names(dataset, options)
-    done = store_run(connection, staged, dataset, options, replace)
+    done = store_run(con, staged, dataset, options, replace)
     if done.status in ("loaded", "replaced"):
         # not the temporary copy
-        connection.execute(
-            schema.run.update().where(schema.run.c.run_id == done.id).values(source=artifact.source)
-        )
+        con.execute(
+            "update store.run set source = $source where run_id = $run_id",
+            {"source": artifact.source, "run_id": done.id},
+        ).fetchall()
     return done
 
 
