@@ -38,11 +38,7 @@ class Known:
 
     @classmethod
     def read(
-        cls,
-        connection: sa.Connection,
-        dataset_id: int,
-        names: Iterable[str],
-        hashes: Iterable[str],
+        cls, connection: sa.Connection, dataset_id: int, names: Iterable[str], hashes: Iterable[str]
     ) -> Known:
         """Look up runs, forgotten ones too, by their names and content hashes."""
         run, forgotten = schema.run, schema.forgotten_run
