@@ -60,8 +60,8 @@ def of_scope(
         return
     rules = work.protocol
     in_order = walked and rules.exclude is None and not hits.out_of_order(con, rules)
-    words = {"oriented": f"(\n{relation('oriented', rules)}\n)", "tie_order": rules.ties}
-    con.execute(render("statements/tie_levels", in_order=in_order, **words))
+    oriented = f"(\n{relation('oriented', rules)}\n)"
+    con.execute(render("statements/tie_levels", in_order=in_order, oriented=oriented))
     if not con.execute("select 1 from tied_hit limit 1").fetchall():
         return
     con.execute(render("statements/tie_orders", numbers=numbers, num_metrics=len(metrics)))
