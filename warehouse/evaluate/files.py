@@ -72,8 +72,6 @@ class Truth:
     queries: str | None = None
     given: object = None
     """The source of the judgments, a path or an object."""
-    is_ascii: bool = False
-    """Whether all ids that are judged are known to be ASCII, of which there is one form."""
 
 
 @dataclass(frozen=True)
@@ -219,9 +217,7 @@ def read_truth(
     _, others = requirements.fitting(work, read.kind)
     if others:
         raise UsageError(requirements.unfit(read.source, others))
-    wide = "select bool_or(strlen(query_id) > length(query_id) or strlen(doc_id) > length(doc_id))"
-    ((is_wide,),) = con.execute(f"{wide} from staged").fetchall()
-    truth = Truth(read, read_training, given=qrels, is_ascii=not is_wide)
+    truth = Truth(read, read_training, given=qrels)
     scope.rename_staged(truth.rows)
     return truth
 
@@ -268,7 +264,7 @@ def score_runs(
                 con, work, kept=(kept and kept.tables) or (),
                 num_rankings=sum(count.num_judged for count in counts),
             )  # fmt: skip
-            forms = {} if truth.is_ascii else other_forms(con)
+            forms = other_forms(con)
             scored = tuple(
                 ScoredRun(
                     replace(

@@ -357,12 +357,7 @@ def _run_warnings(read: files.ScoredRun, num_judged: int, counting: str) -> Iter
 
 
 def keep_values(
-    con: duckdb.DuckDBPyConnection,
-    work: Plan,
-    names: Sequence[str],
-    first: int,
-    *,
-    per_query: bool,
+    con: duckdb.DuckDBPyConnection, work: Plan, names: Sequence[str], first: int, *, per_query: bool
 ) -> None:
     """Append the values of the runs in scope to the tables of the result, which the first one makes.
 

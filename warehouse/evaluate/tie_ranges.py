@@ -9,8 +9,7 @@ import duckdb
 
 from warehouse.evaluate import engine, hits
 from warehouse.evaluate.chain import relation
-from warehouse.evaluate.files import make_pending
-from warehouse.evaluate.plan import Plan, plan
+from warehouse.evaluate.plan import Plan
 from warehouse.metrics.aggregates import NO_RELEVANT
 from warehouse.metrics.notation import Metric
 from warehouse.sql_text.templates import render
@@ -52,23 +51,21 @@ def of_scope(
 ) -> Iterator[TieRange]:
     """Yield the ranges of the runs in scope whose values depend on such an order.
 
-    `walked` says that `list_step` is of the predictions in scope. The runs, their hits, what is
-    pending and the values in scope are others afterwards.
+    `walked` says that `list_step` is of the predictions in scope, whose values must be computed. The
+    runs, their hits, the judgments, what is pending and the values in scope are others afterwards.
     """
-    metrics = [metric for metric in work.queries if has_range(metric, work)]
-    if not metrics:
+    metrics = [*work.queries]
+    numbers = [number for number, metric in enumerate(metrics) if has_range(metric, work)]
+    if not numbers:
         return
     rules = work.protocol
-    asked = plan(metrics, rules)
-    in_order = walked and not hits.out_of_order(con, rules)
-    words = {"oriented": f"(\n{relation('oriented', rules)}\n)", "tie_order": rules.ties}
-    con.execute(render("statements/tie_levels", in_order=in_order, **words))
-    ((any_tied,),) = con.execute("select count(*) > 0 from given_hit where num_tied > 1").fetchall()
-    if not any_tied:
+    in_order = walked and rules.exclude is None and not hits.out_of_order(con, rules)
+    oriented = f"(\n{relation('oriented', rules)}\n)"
+    con.execute(render("statements/tie_levels", in_order=in_order, oriented=oriented))
+    if not con.execute("select 1 from tied_hit limit 1").fetchall():
         return
-    con.execute(render("statements/tie_orders"))
-    make_pending(con, asked)
-    engine.compute(con, asked)
+    con.execute(render("statements/tie_orders", numbers=numbers, num_metrics=len(metrics)))
+    engine.compute(con, work)
     for run_id, number, low, high in con.execute(
         "select run_id // 2, metric_number, min(value), max(value) "
         "from score join pending using (evaluation_id) "

@@ -28,7 +28,7 @@ def notes(con: duckdb.DuckDBPyConnection, work: Plan) -> Iterator[str]:
 
     What the queries count as is read from their values.
     """
-    for sentence, metric in _sentences(con, work, _of_relevance(work), values=_COMPUTED):
+    for sentence, metric in _sentences(con, work, possible_numbers(con, work), values=_COMPUTED):
         other = "0" if metric.params[NO_RELEVANT] == "skip" else "skip"
         values = tuple((key, other if key == NO_RELEVANT else one) for key, one in metric.values)
         example = replace(metric, values=values)
@@ -64,16 +64,12 @@ def possible_numbers(
 ) -> list[int]:
     """Return the numbers of the metrics that any run can have such queries for.
 
-    They are judged, in scope or in `qrels`, or a run may answer others that count.
+    They are judged, in scope or in `qrels`, or others count: of the run, or of other parts of a slice.
     """
-    numbers = _of_relevance(work)
-    if work.protocol.queries == "run" or not numbers:
+    numbers = [number for number, one in enumerate(work.queries) if NO_RELEVANT in one.params]
+    if work.protocol.queries == "run" or work.sliced or not numbers:
         return numbers
     return [number for (number,) in con.execute(_sql(work, numbers, qrels, None)).fetchall()]
-
-
-def _of_relevance(work: Plan) -> list[int]:
-    return [number for number, one in enumerate(work.queries) if NO_RELEVANT in one.params]
 
 
 def _sql(work: Plan, numbers: Sequence[int], qrels: str | None, values: str | None) -> str:
@@ -87,7 +83,7 @@ def _sql(work: Plan, numbers: Sequence[int], qrels: str | None, values: str | No
     return render(
         "statements/without_relevant",
         relevant=[(of, sql) for sql, of in alike.items()],
-        qrels=qrels, values=values, numbers=list(numbers),
+        qrels=qrels, values=values,
     )  # fmt: skip
 
 

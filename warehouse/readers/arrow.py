@@ -9,7 +9,7 @@ from warehouse.config import installation
 from warehouse.errors import InputError, UsageError, first_line
 from warehouse.readers import reshaped
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
+from warehouse.readers.formats import ANY_TABLE, Confidence, FileFormat, Head, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind
 from warehouse.readers.objects import relation_of
 from warehouse.readers.tables import fill_table
@@ -28,7 +28,7 @@ class Arrow(FileFormat):
     name = "arrow"
     aliases = ("feather", "ipc")
     suffixes = (".arrow", ".feather", ".ipc")
-    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    contents = ANY_TABLE
     names_columns = True
 
     def sniff(self, head: Head) -> Confidence:

@@ -19,7 +19,6 @@ from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import Table
 from warehouse.readers.kinds import IDS, Subject
-from warehouse.readers.lines import LIMIT
 from warehouse.readers.normalise import normalise as normalise_ids
 from warehouse.readers.tables import is_nested, trim_ids
 
@@ -101,7 +100,7 @@ def stage_attributes(
             warnings = stage_rows(con, table, key, column, [column.name for column in columns])
             for one in columns:
                 if one.is_json:
-                    _refuse_problems(con, table, "checks/attribute_nested", column=one)
+                    table.check(con, "checks/attribute_nested", place=checks.PLACE, column=one)
             if normalise is not None:
                 normalise_ids(con, table.source, normalise, id=key, within=())
             rows = staging.row_count(con)
@@ -267,7 +266,7 @@ def stage_rows(
     if not staging.row_count(con):
         raise InputError(f"{table.source}: is empty: there is no row of data")
     warnings = () if table.typed else trim_ids(con, [key])
-    _refuse_problems(con, table, "checks/subjects", key=key)
+    table.check(con, "checks/subjects", place=checks.PLACE, key=key)
     return warnings
 
 
@@ -276,13 +275,6 @@ def _unfold(con: Connection, table: Table, key: str, columns: list[_Column]) -> 
     staging.run(con, "ingest/attribute_values", key=key, columns=columns)
     staging.run(con, "ingest/attribute_types", columns=columns)
     staging.run(con, "ingest/attribute_rows")
-    _refuse_problems(con, table, "checks/attribute_not_finite", key=key)
+    table.check(con, "checks/attribute_not_finite", place=checks.PLACE, key=key)
     found = con.execute("select attribute, type from staged_type order by number").fetchall()
     return {str(name): str(kind) for name, kind in found}
-
-
-def _refuse_problems(con: Connection, table: Table, check: str, **values: Any) -> None:
-    found = staging.run(con, check, place=checks.PLACE, limit=LIMIT, **values)
-    if found:
-        problems = [checks.Problem(place, None, None, why, at) for place, why, at, _ in found]
-        raise table.refuse(problems, int(found[0][3]))

@@ -494,6 +494,8 @@ def other_forms(
     number: str = "run_id",
 ) -> dict[int, str]:
     """Return a warning for each run with judged ids in another Unicode form, as é of two characters."""
+    if not run(con, "checks/several_bytes", relation=judged):  # as usual, so that no run is read
+        return {}
     alike = option("normalise", "nfc_normalize(doc_id)")
     found = run(con, "checks/other_unicode_form", judged=judged, predicted=predicted, number=number)
     return {

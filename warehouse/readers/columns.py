@@ -13,10 +13,7 @@ from warehouse.readers.meanings import Sample, advice, is_value, meanings
 
 # How other programs call our columns, folded as by `_folded`. Of two lines the first one decides, as
 # docno, an id, where docid counts documents; two names of one line could each be the column.
-_QUERY = (
-    "queryid qid userid uid useridx sessionid reviewerid topicid",
-    "query user topic session",
-)
+_QUERY = ("queryid qid userid uid useridx sessionid reviewerid topicid", "query user topic session")
 _DOCUMENT = (
     "docno",
     "docid documentid corpusid passageid itemid iid itemidx movieid productid pid asin parentasin",

@@ -17,6 +17,7 @@ from warehouse.readers import checks, reshaped, staging, tables
 from warehouse.readers.columns import choose, is_header
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import (
+    ANY_TABLE,
     Confidence,
     FileFormat,
     Files,
@@ -64,9 +65,7 @@ _WIDEST = 10_000
 class Delimited(FileFormat):
     """Records with a delimiter between their cells, below a line with the names of the columns."""
 
-    contents: ClassVar[tuple[Contents, ...]] = (
-        "run", "qrels", "iterations", "training", "attributes", "documents",
-    )  # fmt: skip
+    contents: ClassVar[tuple[Contents, ...]] = ANY_TABLE
     names_columns = True
     delimiter: ClassVar[str]
     delimiters: ClassVar[str]
@@ -122,16 +121,10 @@ class Delimited(FileFormat):
         refuse_if_not_text(source)
         header, blank_lines = _header(source, self.delimiter)
         check_names(source.source, header)
-        columns = ", ".join(f"c{place} as {ident(name)}" for place, name in enumerate(header))
         with self._records(con, [source], len(header), blank_lines) as relation:
-            con.execute(
-                f"create temp table staged_table as select {columns} from {relation}"
-            ).fetchall()
-            rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
+            rejects = _fill_table(con, relation, header)
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con, "staged_table"))
-        bad = lines.rejects()
-        if bad.total:
-            raise checks.refuse(source.source, bad.problems, bad.total)
+        lines.rejects().refuse(source.source)
         types = dict.fromkeys(header, "VARCHAR")
         return Table(source.source, self.name, source.sha256, types, False, lines.of_row)
 
@@ -243,14 +236,9 @@ class Tsv(Delimited):
                 "ingest/delimited", paths=[file.path], delimiter=self.delimiter,
                 width=len(columns), blank_lines=0, quote="", header=False, pads=False,
             )  # fmt: skip
-            named = ", ".join(f"c{place} as {ident(name)}" for place, name in enumerate(columns))
-            con.execute(
-                f"create temp table staged_table as select {named} from {relation}"
-            ).fetchall()
-            rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
+            rejects = _fill_table(con, relation, columns)
         if rejects:  # without quotes, records are lines
-            found = [(line, reason) for line, reason, _ in rejects]
-            raise checks.refuse(file.source, found, rejects[0][2])
+            BadLines([row[:2] for row in rejects], rejects[0][2]).refuse(file.source)
         types = dict.fromkeys(columns, "VARCHAR")
         return Table(file.source, self.name, file.sha256, types, False, lambda row: row)
 
@@ -379,6 +367,13 @@ def _by_place(found: Mapping[str, str], header: Sequence[str], file: LocalFile) 
     """Return the columns of records, which are identified by position."""
     columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
     return tables.trimmed_numbers(columns) if file.traits.has_blank else columns
+
+
+def _fill_table(con: Connection, relation: str, names: Sequence[str]) -> list[tuple[int, str, int]]:
+    """Fill `staged_table` from records, with names for their columns; return the first refused ones."""
+    columns = ", ".join(f"c{place} as {ident(name)}" for place, name in enumerate(names))
+    con.execute(f"create temp table staged_table as select {columns} from {relation}").fetchall()
+    return staging.run(con, "ingest/rejects", limit=LIMIT)
 
 
 def _tidy(

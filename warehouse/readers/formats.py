@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from warehouse.errors import InputError, UsageError, WarehouseError
-from warehouse.readers import checks
+from warehouse.readers import checks, staging
 from warehouse.readers.files import LocalFile
 from warehouse.readers.kinds import ColumnNames, Contents, Kind, Ranking
-from warehouse.readers.lines import is_comment
+from warehouse.readers.lines import LIMIT, is_comment
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -98,6 +98,13 @@ class Table:
         """Return the error for rows with problems, by line or by row."""
         return checks.refuse(self.source, self.in_words(found), total)
 
+    def check(self, con: Connection, check: str, **values: Any) -> None:
+        """Refuse the rows that a check finds: their place, what is wrong, the earlier row, the count."""
+        found = staging.run(con, check, limit=LIMIT, **values)
+        if found:
+            problems = [checks.Problem(place, None, None, why, at) for place, why, at, _ in found]
+            raise self.refuse(problems, int(found[0][3]))
+
     def in_words(
         self, found: Iterable[checks.Problem], row_of: Callable[[int], int] = int
     ) -> checks.Places:
@@ -108,6 +115,10 @@ class Table:
         return checks.in_words(found, lambda place: line_of(row_of(place)))
 
 
+# What a table with names of columns may hold.
+ANY_TABLE: tuple[Contents, ...] = (
+    "run", "qrels", "iterations", "training", "attributes", "documents",
+)  # fmt: skip
 Files = Sequence[LocalFile]
 Readings = Sequence[Reading]
 

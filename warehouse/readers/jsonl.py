@@ -16,7 +16,7 @@ from warehouse.errors import EmptyError, InputError
 from warehouse.readers import checks, reshaped, row_rules, staging
 from warehouse.readers.columns import choose
 from warehouse.readers.files import HEAD, LocalFile
-from warehouse.readers.formats import Confidence, FileFormat, Head, Reading, Table
+from warehouse.readers.formats import ANY_TABLE, Confidence, FileFormat, Head, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import insert_lines, refuse_if_not_text
 from warehouse.readers.reshaped import has_lists
@@ -49,14 +49,7 @@ class JsonLines(FileFormat):
     name = "jsonl"
     aliases = ("ndjson", "jsonlines")
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
-    contents: ClassVar[tuple[Contents, ...]] = (
-        "run",
-        "qrels",
-        "iterations",
-        "training",
-        "attributes",
-        "documents",
-    )
+    contents: ClassVar[tuple[Contents, ...]] = ANY_TABLE
     names_columns = True
 
     def sniff(self, head: Head) -> Confidence:

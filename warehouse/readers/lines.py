@@ -69,6 +69,16 @@ class BadLines:
         if len(self.problems) < LIMIT:
             self.problems.append((line, reason))
 
+    def refuse(self, source: str, opening: str = "{problems}") -> None:
+        """Raise InputError for the lines; `opening` may have their number as {problems} or {lines}."""
+        if self.total:
+            number = {noun: counted(self.total, noun[:-1]) for noun in ("problems", "lines")}
+            raise InputError(
+                f"{source}: {opening.format(**number)}",
+                problems=sorted(self.problems),
+                total=self.total,
+            )
+
 
 def insert_lines(
     con: Connection,
@@ -237,11 +247,7 @@ def refuse_if_not_text(file: LocalFile) -> None:
     bad = BadLines()
     for _ in blocks(file, bad, single_blanks=False, returns=True):
         pass
-    raise InputError(
-        f"{file.source}: not UTF-8 text: {counted(bad.total, 'line')}",
-        problems=bad.problems,
-        total=bad.total,
-    )
+    bad.refuse(file.source, "not UTF-8 text: {lines}")
 
 
 def refuse_long_lines(file: LocalFile) -> None:
@@ -256,13 +262,7 @@ def refuse_long_lines(file: LocalFile) -> None:
         for number, line in enumerate(handle, start=1):
             if len(line.encode()) > LONGEST_RECORD:
                 bad.add(number, f"longer than {LONGEST_RECORD >> 20} MiB")
-    if not bad.total:
-        return
-    raise InputError(
-        f"{file.source}: {counted(bad.total, 'line')} too long for a table",
-        problems=bad.problems,
-        total=bad.total,
-    )
+    bad.refuse(file.source, "{lines} too long for a table")
 
 
 def last_line(file: LocalFile) -> str | None:

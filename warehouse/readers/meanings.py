@@ -62,11 +62,7 @@ def meanings(name: str) -> set[str]:
 
 
 def advice(
-    kind: Kind,
-    missing: Sequence[str],
-    free: Sequence[str],
-    found: Collection[str],
-    sample: Sample,
+    kind: Kind, missing: Sequence[str], free: Sequence[str], found: Collection[str], sample: Sample
 ) -> str:
     """Return what to do about missing columns of ours: options that were tried, or what to say.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.config import installation
 from warehouse.errors import InputError, UsageError, WarehouseError, counted, first_line
 from warehouse.readers import reshaped
-from warehouse.readers.formats import ObjectFormat, Reading, Table
+from warehouse.readers.formats import ANY_TABLE, ObjectFormat, Reading, Table
 from warehouse.readers.kinds import ColumnNames, Kind, Query
 from warehouse.readers.staging import suppress_errors, types_of
 from warehouse.readers.tables import fill_table
@@ -36,7 +36,7 @@ class TableObject(ObjectFormat):
     """A table in memory: a pandas or polars data frame, an Arrow table, a DuckDB relation, a Query."""
 
     name = "table"
-    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    contents = ANY_TABLE
     names_columns = True
 
     def takes(self, source: Any) -> bool:

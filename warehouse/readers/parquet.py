@@ -11,6 +11,7 @@ from warehouse.readers import reshaped, staging, tables
 from warehouse.readers.columns import choose
 from warehouse.readers.files import LocalFile
 from warehouse.readers.formats import (
+    ANY_TABLE,
     Confidence,
     FileFormat,
     Files,
@@ -34,7 +35,7 @@ class Parquet(FileFormat):
     name = "parquet"
     aliases = ("pq",)
     suffixes = (".parquet", ".pq")
-    contents = ("run", "qrels", "iterations", "training", "attributes", "documents")
+    contents = ANY_TABLE
     names_columns = True
     text_size = 3
 

@@ -12,15 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warehouse.errors import (
-    InputError,
-    UsageError,
-    check_word,
-    counted,
-    listing,
-    nearest,
-    option,
-)
+from warehouse.errors import InputError, UsageError, check_word, counted, listing, nearest, option
 from warehouse.readers import staging
 from warehouse.readers.kinds import COLUMNS, KEYS, VALUES, Kind
 

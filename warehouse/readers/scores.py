@@ -17,8 +17,7 @@ from warehouse.readers import checks, registry, staging
 from warehouse.readers.attributes import open_table, table_of
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import Table
-from warehouse.readers.lines import LIMIT, BadLines, blocks, is_number
-from warehouse.readers.staging import render
+from warehouse.readers.lines import insert_lines, is_number
 from warehouse.readers.tables import is_nested
 from warehouse.sql_text.quoting import ident
 
@@ -154,18 +153,14 @@ def _from_lines(con: Connection, file: LocalFile, queries: str, format: str | No
         "create temp table staged_line (line bigint, num_columns integer, first_column varchar, "
         "second_column varchar, value_text varchar)"
     )
-    bad, sql = BadLines(), render("ingest/score_lines")
-    for block in blocks(file, bad, single_blanks=False):
-        con.execute(sql, {"text": block.text, "first": block.first})
-    if bad.total:
-        raise checks.refuse(file.source, bad.problems, bad.total)
+    insert_lines(con, file, "ingest/score_lines", single_blanks=False).refuse(file.source)
     limits.current().check_rows(file.source, staging.row_count(con, "staged_line"))
     format = format or _order(con, file.source, queries)
     is_trec = format == LINES[0]
     rows = con.execute("select distinct first_column from staged_line order by all").fetchall()
     texts = [str(name) for (name,) in rows if is_trec and name in _NO_NUMBER]
     staging.run(con, "ingest/score_rows", columns=None, metric_first=is_trec, texts=texts)
-    _refuse_problems(con, file.source, None)
+    _refuse_problems(con, Table(file.source, format, file.sha256, {}, False, int), has_run=False)
     return StagedScores(file.source, format, file.sha256, False, tuple(texts))
 
 
@@ -204,7 +199,7 @@ def _from_table(con: Connection, table: Table, mapping: Mapping[str, str]) -> St
         metric_first=False,
         texts=[],
     )
-    _refuse_problems(con, table.source, table, has_run="run" in found)
+    _refuse_problems(con, table, has_run="run" in found)
     return StagedScores(table.source, table.format, table.sha256, "run" in found)
 
 
@@ -237,17 +232,7 @@ def _family(kind: str) -> str:
     return "real" if _REAL.match(kind) else "text"
 
 
-def _refuse_problems(
-    con: Connection, source: str, table: Table | None, *, has_run: bool = False
-) -> None:
+def _refuse_problems(con: Connection, table: Table, *, has_run: bool) -> None:
     if not staging.row_count(con):
-        raise InputError(f"{source}: is empty: there is no row of data")
-    found = staging.run(con, "checks/score_rows", has_run=has_run, limit=LIMIT)
-    if found:
-        problems = [checks.Problem(place, None, None, why, at) for place, why, at, _ in found]
-        total = int(found[0][3])
-        raise (
-            checks.refuse(source, checks.in_words(problems), total)
-            if table is None
-            else table.refuse(problems, total)
-        )
+        raise InputError(f"{table.source}: is empty: there is no row of data")
+    table.check(con, "checks/score_rows", has_run=has_run)

@@ -48,6 +48,4 @@ class Text(FileFormat):
 def read_ids(con: Connection, file: LocalFile, table: str) -> None:
     """Make a table `(line, id)` of the lines of a text file; blank lines are ignored."""
     con.execute(f"create or replace temp table {ident(table)} (line bigint, id varchar)")
-    bad = insert_lines(con, file, "ingest/id_lines", single_blanks=False, table=table)
-    if bad.total:
-        raise checks.refuse(file.source, bad.problems, bad.total)
+    insert_lines(con, file, "ingest/id_lines", single_blanks=False, table=table).refuse(file.source)

@@ -77,10 +77,7 @@ def stage_texts(
     hints = [*given, *_ID[subject], *_TITLE, *_TEXT[subject]]
     bare = None if given else _BARE[subject]
     try:
-        with (
-            staging.file_order(con),
-            open_table(con, source, key, format, hints, bare) as table,
-        ):
+        with staging.file_order(con), open_table(con, source, key, format, hints, bare) as table:
             ids = _column(table, "id", id, _ID[subject])
             texts = _column(table, "text", text, _TEXT[subject], [ids])
             titles = _optional(table, title, [name for name in _TITLE if name != texts])

@@ -40,13 +40,7 @@ def read(path: str | os.PathLike[str]) -> Reference:
                     continue
                 found[key] = (mean, stddev)
                 line_of[key] = number
-        if bad.total:
-            raise InputError(
-                f"{file.source}: not lines of 'query measure mean stddev': "
-                f"{counted(bad.total, 'line')}",
-                problems=bad.problems,
-                total=bad.total,
-            )
+        bad.refuse(file.source, "not lines of 'query measure mean stddev': {lines}")
         if not found:
             raise InputError(f"{file.source}: no line of 'query measure mean stddev'")
     return found
