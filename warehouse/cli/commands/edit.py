@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 5
 EXAMPLES = {
@@ -21,19 +20,14 @@ EXAMPLES = {
 def edit(
     run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     dataset: options.Dataset,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Another name for the run, in all its versions.")
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option("--system", help="The system that made it; '' for none.")
-    ] = None,
+    name: Annotated[str | None, "Another name for the run, in all its versions."] = None,
+    system: Annotated[str | None, "The system that made it; '' for none."] = None,
     tags: options.Tags = None,
     without: Annotated[
-        list[str] | None,
-        typer.Option("--without", metavar="KEY", help="Remove this tag; repeatable."),
+        list[str] | None, options.option("Remove this tag; repeatable.", metavar="KEY")
     ] = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Rename a run, or change its system and tags.
 
@@ -42,11 +36,10 @@ def edit(
     a run that it loads again has the name from there.
     """
     from warehouse.errors import UsageError
-    from warehouse.warehouse import Warehouse
 
     if name is None and system is None and not tags and not without:
         raise UsageError("nothing to change: --name, --system, --tag or --without")
-    found = Warehouse(db, lock_timeout=lock_timeout).edit(
+    found = database.open().edit(
         dataset,
         run,
         name=name,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from warehouse.cli import completion, options
 from warehouse.cli.output import emit, say, warn
 from warehouse.cli.progress import Progress
@@ -35,29 +33,23 @@ def evaluate(
     dataset: options.AnyDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option(
-            "--run",
-            "-r",
-            autocompletion=completion.runs,
-            help="Only this run; repeatable. Default: all.",
+        options.option(
+            "Only this run; repeatable. Default: all.", "-r", autocompletion=completion.runs
         ),
     ] = None,
     metric: options.Metrics = None,
     slice: Annotated[
         list[str] | None,
-        typer.Option(
-            "--slice",
-            autocompletion=completion.slices,
-            help="Also evaluate the parts of this slice: the name of an attribute or slice, or "
+        options.option(
+            "Also evaluate the parts of this slice: the name of an attribute or slice, or "
             '"NAME = SQL" over attributes; repeatable.',
+            autocompletion=completion.slices,
         ),
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     exclude: options.Exclude = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
-    ] = False,
+    dry_run: Annotated[bool, "Say what would be computed, but compute nothing."] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -66,11 +58,10 @@ def evaluate(
     by: options.By = "run",
     exchange: Annotated[
         Path | None,
-        typer.Option(
-            "--exchange",
+        options.option(
+            "A folder that the tasks of --engine see, for what they read and write.",
             metavar="DIR",
             show_default="the folder of the database",
-            help="A folder that the tasks of --engine see, for what they read and write.",
         ),
     ] = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,

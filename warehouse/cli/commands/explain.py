@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.cli import completion, options
 
 SECTION, PLACE = "Look", 4
 EXAMPLES = {
@@ -21,28 +20,23 @@ EXAMPLES = {
 def explain(
     run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     metric: Annotated[
-        str,
-        typer.Argument(autocompletion=completion.metrics, help="A metric, as in nDCG@10."),
+        str, typer.Argument(autocompletion=completion.metrics, help="A metric, as in nDCG@10.")
     ],
-    query: Annotated[str, typer.Argument(help="Id of the query.")],
+    query: Annotated[str, "Id of the query."],
     dataset: options.OneDataset = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            "--top",
+        options.option(
+            "How many documents of the list to show.",
             min=0,
             show_default="the metric's cutoff, else 20",
-            help="How many documents of the list to show.",
         ),
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Explain a run's value for a query, document by document.
 
@@ -53,8 +47,6 @@ def explain(
     document, stands for all documents that are not shown. Where the value came from goes to stderr.
     A metric that is not stored is computed.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     found = wh.explain(dataset, run, query, metric, top=top, protocol=protocol, qrels=qrels)
-    output.show(found, format, out, places=places, wide=wide)
+    table.show(found)

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, cast
 import typer
 
 from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 4
 EXAMPLES = {
@@ -38,18 +37,16 @@ def forget(
         ),
     ] = None,
     scores: Annotated[
-        bool,
-        typer.Option("--scores", help="Remove only the values of the run that were imported."),
+        bool, typer.Option("--scores", help="Remove only the values of the run that were imported.")
     ] = False,
     judge: Annotated[
         str | None, typer.Option("--judge", help="With --scores: only those of this judge.")
     ] = None,
     yes: Annotated[
-        bool,
-        typer.Option("--yes", help="Remove it; without this, only say what would be removed."),
+        bool, typer.Option("--yes", help="Remove it; without this, only say what would be removed.")
     ] = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Remove a run with its predictions and values. This cannot be undone.
 
@@ -59,9 +56,8 @@ def forget(
     content again, however new it is, and say so; 'warehouse ingest run' does load it.
     """
     from warehouse.errors import UsageError, counted
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     if judge is not None and not scores:
         raise UsageError("--judge: goes with --scores")
     if scores:

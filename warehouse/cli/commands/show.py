@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 10
 EXAMPLES = {"show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19 -f json")}
@@ -16,11 +15,9 @@ EXAMPLES = {"show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19
 def show(
     run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
     dataset: options.OneDataset = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.File,
 ) -> None:
     """Show where a run came from.
 
@@ -28,10 +25,8 @@ def show(
     column for each version. The other formats have a row for each version, the newest first,
     forgotten versions included.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     found = wh.show(dataset, run).relation
-    if format == "table":
+    if table.format == "table":
         found = output.transpose(found, "version")
-    output.show(found, format, out, wide=wide)
+    table.show(found)

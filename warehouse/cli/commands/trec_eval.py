@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from warehouse.cli import options
+
 SECTION, PLACE = "Evaluate", 3
 EXAMPLES = {
     "trec-eval": (
@@ -29,7 +31,7 @@ def trec_eval(
         ),
     ] = None,
     release: Annotated[
-        str, typer.Option("--release", metavar="9|10", help="Which trec_eval: 9.0.8 or 10.0.")
+        str, options.option("Which trec_eval: 9.0.8 or 10.0.", metavar="9|10")
     ] = "9",
 ) -> None:
     """Score a run as trec_eval does: its options, its output, its exit codes.
