@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
+    from warehouse.ingest.steps import Outcomes
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.report.bundles import Exported
     from warehouse.report.formats import Writer
@@ -294,7 +295,7 @@ class Warehouse:
         replace: bool = False,
         where_it_lies: bool = False,
         on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
-    ) -> list[Loaded | WarehouseError]:
+    ) -> Outcomes[Loaded | WarehouseError]:
         """Load many runs, in batches of one transaction each; faster than one by one.
 
         Returns the outcome of each source, in order. A source that cannot be loaded, or that would
@@ -330,7 +331,7 @@ class Warehouse:
         replace: bool = False,
         on_found: Callable[[Folder], None] | None = None,
         on_file: Callable[[object, Loaded | LoadedAttributes | WarehouseError], None] | None = None,
-    ) -> list[Loaded | LoadedAttributes | WarehouseError]:
+    ) -> Outcomes[Loaded | LoadedAttributes | WarehouseError]:
         """Load the qrels and the runs below a folder, whatever their formats.
 
         What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
@@ -350,13 +351,14 @@ class Warehouse:
         [('qrels', 'tiny'), ('run', 'one')]
         """
         from warehouse.ingest.folder import beside_texts, look_into
+        from warehouse.ingest.steps import Outcomes
 
         name = self.to_load(dataset, folder)
         files = look_into(Path(folder or ""), name)
         if on_found is not None:
             on_found(files)
         tell = on_file or (lambda source, done: None)
-        done: list[Loaded | LoadedAttributes | WarehouseError] = []
+        done: Outcomes[Loaded | LoadedAttributes | WarehouseError] = Outcomes()
         if files.qrels is not None:
             done.append(self.ingest_qrels(name, files.qrels, replace=replace))
             tell(files.qrels, done[0])
@@ -371,7 +373,8 @@ class Warehouse:
                 )
             )  # fmt: skip
             tell(files.queries, done[-1])
-        return [*done, *self.ingest_runs(name, files.runs, replace=replace, on_run=tell)]
+        done += self.ingest_runs(name, files.runs, replace=replace, on_run=tell)
+        return done
 
     def ingest_attributes(
         self,

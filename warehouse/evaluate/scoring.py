@@ -11,6 +11,7 @@ from typing import Literal
 import duckdb
 
 from warehouse import readers
+from warehouse.config import notebook
 from warehouse.config.project import request
 from warehouse.errors import (
     UsageError,
@@ -81,6 +82,13 @@ class Scores:
                 "them before that"
             ) from None
         return {str(metric): value for _, metric, value in rows}
+
+    def _repr_html_(self) -> str:
+        shown = self.relation if self.totals is None else self.totals
+        notes = [*self.notes, *(f"warning: {warning}" for warning in self.warnings)]
+        ((number,),) = shown.aggregate("count(*)").fetchall()
+        first = shown.limit(notebook.ROWS).fetchall()
+        return notebook.html(shown.columns, first, notes, number)
 
     def board(self) -> duckdb.DuckDBPyRelation:
         """Return the values over all queries of several runs: `run` and one column per metric."""

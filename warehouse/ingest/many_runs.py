@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from warehouse.errors import WarehouseError
 from warehouse.ingest.runs import RunOptions, load_staged
-from warehouse.ingest.steps import Loaded
+from warehouse.ingest.steps import Loaded, Outcomes
 from warehouse.readers import batches, row_rules
 from warehouse.readers.files import missing
 from warehouse.store.file import WarehouseFile
@@ -27,16 +27,16 @@ def load_runs(
     repeated: str | None,
     replace: bool,
     on_run: Callable[[object, Done], None],
-) -> list[Done]:
+) -> Outcomes[Done]:
     """Load runs and return the outcome of each, in order; see `Warehouse.ingest_runs`."""
     if not file.path.exists():
         absent = [error for error in map(missing, sources) if error is not None]
         if absent and len(absent) == len(sources):  # both names may be wrong: no file is made
             for source, error in zip(sources, absent, strict=True):
                 on_run(source, error)
-            return [*absent]
+            return Outcomes(absent)
     file.ensure()
-    every: list[Done] = []
+    every: Outcomes[Done] = Outcomes()
     named: dict[str, str] = {}
     for group in batches.groups(
         sources,

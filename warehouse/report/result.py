@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.config.notebook import ROWS
 from warehouse.errors import UsageError, visible
 from warehouse.report import formats, pictures
 from warehouse.report.file_replacement import new_file
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
 
 # What notebooks know a Vega-Lite specification by.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
-# The most columns of text and rows that a result shows of itself.
+# The most columns of text that a result shows of itself.
 WIDTH = 100
-ROWS = 40
 Notes = Sequence[str] | Callable[[int], Sequence[str]]
 Page = Callable[[formats.Writer], str]
 
@@ -173,27 +173,38 @@ class Result:
         notes = [visible(note, lines=True) for note in self.notes]
         screen = Screen(places=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
-        left = len(self) - ROWS if self._page is None else 0
-        more = [f"… {left:,} more rows"] if left > 0 else []
         missing = [screen.told()] if screen.told() else []
-        return "\n".join([text.removesuffix("\n"), *more, *notes, *missing])
+        return "\n".join([text.removesuffix("\n"), *self._more(), *notes, *missing])
 
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)
-        return self.text("html") + notes
+    def _more(self) -> list[str]:
+        left = len(self) - ROWS if self._page is None else 0
+        return [f"… {left:,} more rows"] if left > 0 else []
+
+    def _notebook(self, format: str, line: str) -> str:
+        """Return the first rows in a format, and the notes, each as a line."""
+        notes = (line.format(escape(formats.one_line(note))) for note in self.notes)
+        text = self.on(formats.Writer(format, self.places), ROWS)
+        return "".join([text, *map(line.format, self._more()), *notes])
+
+    def _repr_html_(self) -> str | None:
+        return None if self._chart_if_any() else self._notebook("html", "<div>{}</div>\n")
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """Return what a notebook may show, which takes the chart if there is one and it can."""
-        ways: dict[str, Callable[[], Any]] = {
-            "text/plain": self.__repr__,
-            "text/html": self._repr_html_,
-            VEGA_LITE: self._chart_if_any,
-        }
+        """Return what a notebook may show: the table, or the chart with the table as Markdown.
+
+        JupyterLab prefers HTML to Vega-Lite, and Vega-Lite to Markdown, which others show.
+        """
+        chart = self._chart_if_any()
+        ways: dict[str, Callable[[], Any]] = {"text/plain": self.__repr__}
+        if chart is None:
+            ways["text/html"] = self._repr_html_
+        else:
+            ways[VEGA_LITE] = lambda: chart
+            ways["text/markdown"] = lambda: self._notebook("markdown", "\n{}\n")
         asked = {mime for mime in ways if not include or mime in include} - set(exclude or ())
-        made = {mime: make() for mime, make in ways.items() if mime in asked}
-        return {mime: shown for mime, shown in made.items() if shown is not None}
+        return {mime: make() for mime, make in ways.items() if mime in asked}
 
     def _chart_if_any(self) -> Spec | None:
         try:
