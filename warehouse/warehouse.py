@@ -6,10 +6,11 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config import project
+from warehouse.config.explicit import explicit
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import (
     UsageError,
@@ -22,6 +23,7 @@ from warehouse.errors import (
 from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
+from warehouse.ingest.arguments import Qrels, Run, Runs, Training
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics
 from warehouse.report import replica
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
     from warehouse.ingest.steps import Outcomes
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
+    from warehouse.readers.arguments import Source
     from warehouse.report.bundles import Exported
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
@@ -139,22 +142,15 @@ class Warehouse:
 
     # ----------------------------------------------------------------------------------- Load
 
+    @overload
+    def ingest_qrels(self, dataset: str | None, source: Source, **how: Unpack[Qrels]) -> Loaded: ...
+    @overload
     def ingest_qrels(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        label: str | None = None,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        relevance: str | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        is_global: bool = False,
-        queries: object | None = None,
-        iterations: bool = False,
-        replace: bool = False,
+        self, *, source: Source, dataset: str | None = None, **how: Unpack[Qrels]
+    ) -> Loaded: ...
+    @explicit(Qrels)
+    def ingest_qrels(
+        self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
@@ -180,29 +176,19 @@ class Warehouse:
         """
         from warehouse.ingest import stage_qrels
 
-        return self.load(
-            dataset, source,
-            lambda con, name: stage_qrels(
-                con, source, name,
-                label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, where=where, repeated=repeated, is_global=is_global,
-                queries=queries, iterations=iterations, replace=replace,
-            ),
-        )  # fmt: skip
+        return self.load(dataset, source, lambda con, name: stage_qrels(con, source, name, **how))
 
+    @overload
     def ingest_training(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        label: str | None = None,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        relevance: str | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
+        self, dataset: str | None, source: Source, **how: Unpack[Training]
+    ) -> Loaded: ...
+    @overload
+    def ingest_training(
+        self, *, source: Source, dataset: str | None = None, **how: Unpack[Training]
+    ) -> Loaded: ...
+    @explicit(Training)
+    def ingest_training(
+        self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
@@ -218,32 +204,18 @@ class Warehouse:
         from warehouse.ingest import stage_training
 
         return self.load(
-            dataset, source,
-            lambda con, name: stage_training(
-                con, source, name,
-                label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, where=where, repeated=repeated, replace=replace,
-            ),
-        )  # fmt: skip
+            dataset, source, lambda con, name: stage_training(con, source, name, **how)
+        )
 
+    @overload
+    def ingest_run(self, dataset: str | None, source: Source, **how: Unpack[Run]) -> Loaded: ...
+    @overload
     def ingest_run(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        name: str | None = None,
-        name_from: Literal["stem", "tag"] = "stem",
-        system: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        run_at: dt.datetime | None = None,
-        lower_is_better: bool = False,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
-        where_it_lies: bool = False,
+        self, *, source: Source, dataset: str | None = None, **how: Unpack[Run]
+    ) -> Loaded: ...
+    @explicit(Run, name_from="stem")
+    def ingest_run(
+        self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
         """Load a run; sources are those of `ingest_qrels`.
 
@@ -264,37 +236,24 @@ class Warehouse:
         'tiny'
         """
         from warehouse.ingest import stage_run
-        from warehouse.ingest.runs import check_options, given
+        from warehouse.ingest.runs import take_description
 
-        options = given(name, name_from, system, tags, run_at, lower_is_better, where_it_lies)
-        check_options(options)
+        options = take_description(how)
         return self.load(
-            dataset, source,
-            lambda con, chosen: stage_run(
-                con, source, chosen, options,
-                format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
-                replace=replace,
-            ),
-        )  # fmt: skip
+            dataset, source, lambda con, chosen: stage_run(con, source, chosen, options, **how)
+        )
 
+    @overload
     def ingest_runs(
-        self,
-        dataset: str | None = None,
-        sources: object = None,
-        *,
-        name_from: Literal["stem", "tag"] = "stem",
-        system: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        run_at: dt.datetime | None = None,
-        lower_is_better: bool = False,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
-        where_it_lies: bool = False,
-        on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
+        self, dataset: str | None, sources: Source, **how: Unpack[Runs]
+    ) -> Outcomes[Loaded | WarehouseError]: ...
+    @overload
+    def ingest_runs(
+        self, *, sources: Source, dataset: str | None = None, **how: Unpack[Runs]
+    ) -> Outcomes[Loaded | WarehouseError]: ...
+    @explicit(Runs, name_from="stem")
+    def ingest_runs(
+        self, dataset: str | None = None, sources: Source | None = None, **how: Any
     ) -> Outcomes[Loaded | WarehouseError]:
         """Load many runs, in batches of one transaction each; faster than one by one.
 
@@ -311,17 +270,12 @@ class Warehouse:
         ['Loaded', 'InputError']
         """
         from warehouse.ingest.many_runs import load_runs
-        from warehouse.ingest.runs import check_options, given
+        from warehouse.ingest.runs import take_description
         from warehouse.readers import batches
 
-        options = given(None, name_from, system, tags, run_at, lower_is_better, where_it_lies)
-        check_options(options)
+        options = take_description(how)
         name = self.to_load(dataset, sources)
-        return load_runs(
-            self.file, batches.source_list(sources), name, options,
-            format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
-            replace=replace, on_run=on_run or (lambda source, done: None),
-        )  # fmt: skip
+        return load_runs(self.file, batches.source_list(sources), name, options, **how)
 
     def ingest_folder(
         self,
@@ -379,7 +333,7 @@ class Warehouse:
     def ingest_attributes(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         of: Literal["docs", "queries"],
         name: str | None = None,
@@ -415,7 +369,7 @@ class Warehouse:
     def ingest_text(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         of: Literal["docs", "queries"],
         name: str | None = None,
@@ -454,7 +408,7 @@ class Warehouse:
     def ingest_scores(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         name: str | None = None,
         judge: str | None = None,
@@ -502,7 +456,7 @@ class Warehouse:
                 return store(connection)
 
     def ingest_nuggets(
-        self, dataset: str | None = None, source: object = None, *, replace: bool = False
+        self, dataset: str | None = None, source: Source | None = None, *, replace: bool = False
     ) -> LoadedNuggets:
         """Load the nuggets of queries: the facts that an answer should state.
 
@@ -527,7 +481,7 @@ class Warehouse:
     def ingest_assignments(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         name: str | None = None,
         judge: str | None = None,
@@ -560,7 +514,7 @@ class Warehouse:
     def ingest_citations(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         name: str | None = None,
         judge: str | None = None,

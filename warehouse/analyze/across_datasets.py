@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Literal
 
 import duckdb
 
@@ -17,7 +18,7 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep, records
 
-Weights = str | Mapping[str, float]
+Weights = Literal["equal", "relevant", "queries"] | Mapping[str, float]
 # The weightings of datasets in words, and their columns in the sizes of datasets.
 WEIGHTS = {
     "equal": "each counts the same",

@@ -7,7 +7,7 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -19,6 +19,7 @@ from warehouse.errors import UsageError, is_utf8, of_database
 if TYPE_CHECKING:
     import duckdb
 
+    from warehouse.analyze.across_datasets import Weights
     from warehouse.readers.kinds import Contents
     from warehouse.report.result import Result
     from warehouse.warehouse import Warehouse
@@ -499,14 +500,14 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def weights(text: str) -> str | dict[str, float]:
+def weights(text: str) -> Weights:
     """Read the weights of datasets: a word, or NAME=NUMBER separated by commas.
 
     >>> weights("relevant"), weights("A=2,B=0.5")
     ('relevant', {'A': 2.0, 'B': 0.5})
     """
     if "=" not in text:
-        return text
+        return cast("Weights", text)
     found: dict[str, float] = {}
     for part in text.split(","):
         name, _, number = part.rpartition("=")

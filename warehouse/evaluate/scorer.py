@@ -15,6 +15,7 @@ from warehouse.evaluate import files, scoring, unanswerable
 from warehouse.evaluate.scoring import Asked, Scores, all_warnings
 from warehouse.metrics import notation, protocols
 from warehouse.readers import batches
+from warehouse.readers.arguments import Source
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.engine_errors import at_the_edge
@@ -54,7 +55,7 @@ class Scorer:
 
     @request()
     @at_the_edge()
-    def __call__(self, run: object) -> Scores:
+    def __call__(self, run: Source) -> Scores:
         """Score a run: a path, a dict, a data frame, an Arrow table or a DuckDB relation."""
         self._check()
         con, asked, truth = self._con, self._asked, self._truth
@@ -110,7 +111,7 @@ class Scorer:
 @request()
 @at_the_edge()
 def scorer(
-    qrels: object,
+    qrels: Source,
     metrics: notation.Metrics | None = None,
     *,
     protocol: str = protocols.DEFAULT,

@@ -29,6 +29,7 @@ from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches
+from warehouse.readers.arguments import Source
 from warehouse.readers.files import default_name
 from warehouse.readers.records import is_records
 from warehouse.readers.zscores import read as read_zscores
@@ -153,8 +154,8 @@ def ask(
 @request()
 @at_the_edge()
 def score(
-    qrels: object,
-    run: object,
+    qrels: Source,
+    run: Source,
     metrics: notation.Metrics | None = None,
     *,
     per_query: bool = True,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.config.notebook import ROWS
 from warehouse.errors import UsageError, visible
 from warehouse.report import formats, pictures
+from warehouse.report.facts import Facts
 from warehouse.report.file_replacement import new_file
 from warehouse.report.screens import Screen
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 # The most columns of text that a result shows of itself.
 WIDTH = 100
+Format = Literal["table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html"]
 Notes = Sequence[str] | Callable[[int], Sequence[str]]
 Page = Callable[[formats.Writer], str]
 
@@ -65,7 +67,7 @@ class Row(tuple[Any, ...]):
         return dict(zip(self.columns, self, strict=True))
 
 
-class Result:
+class Result(Facts):
     """A table, with `notes` for people, that does not keep the database open.
 
     Iterating gives rows whose values are found by place, attribute or key: `row[0]`, `row.run`,
@@ -149,13 +151,15 @@ class Result:
         columns = self.columns
         return (Row(values, columns) for values in self.fetchall())
 
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        if name in own.get("tables", ()):
-            return self.tables[name]
-        if not name.startswith("_") and hasattr(own.get("details"), name):
-            return getattr(self.details, name)
-        raise AttributeError(f"this result has no {name}")
+    if not TYPE_CHECKING:  # these have the types of Facts
+
+        def __getattr__(self, name: str) -> Any:
+            own = self.__dict__
+            if name in own.get("tables", ()):
+                return self.tables[name]
+            if not name.startswith("_") and hasattr(own.get("details"), name):
+                return getattr(self.details, name)
+            raise AttributeError(f"this result has no {name}")
 
     def __dir__(self) -> list[str]:
         more = [name for name in dir(self.details) if not name.startswith("_")]
@@ -212,8 +216,11 @@ class Result:
         except UsageError:  # there is nothing to draw
             return None
 
-    def text(self, format: str, places: int | None = None) -> str:
+    def text(self, format: Format, places: int | None = None) -> str:
         """Return the table as text in a format: table, json, jsonl, csv, tsv, markdown, latex, html."""
+        return self._text(format, places)
+
+    def _text(self, format: str, places: int | None = None) -> str:
         if formats.check(format) in formats.FOR_PEOPLE:
             return self.on(formats.Writer(format, self.places if places is None else places))
         return formats.text(self.relation, format)
@@ -230,7 +237,7 @@ class Result:
 
     def document(self, format: str, places: int | None = None) -> str:
         """Return the text of a file: of HTML a whole page."""
-        text = self.text(format, places)
+        text = self._text(format, places)
         return formats.page(text) if format == "html" else text
 
     def to_latex(self, places: int | None = None) -> str:
@@ -243,7 +250,7 @@ class Result:
 
     def to_csv(self, *, safe: bool = False) -> str:
         """Return the rows as CSV with a header; if `safe`, a spreadsheet finds no formula in a text."""
-        return self.text(formats.SAFE["csv"] if safe else "csv")
+        return self._text(formats.SAFE["csv"] if safe else "csv")
 
     def to_json(self) -> str:
         """Return the rows as a JSON array of objects."""
