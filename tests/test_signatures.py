@@ -18,7 +18,7 @@ pytestmark = pytest.mark.core
 
 @dataclass(frozen=True)
 class Limits:
-    at_most: Annotated[int, options.option("Not more than this.", "-n", min=1)] = 5
+    at_most: Annotated[int, "Not more than this.", "-n", {"min": 1}] = 5
     exact: Annotated[bool, "Count every one."] = False
 
 
@@ -26,7 +26,7 @@ def command(
     what: Annotated[str, "What to count."],
     *,
     limits: Limits,
-    seed: Annotated[int, options.option("Of the random numbers.", "--start")] = 0,
+    seed: Annotated[int, "Of the random numbers.", "--start"] = 0,
 ) -> None:
     """Count."""
     typer.echo(f"{what} {limits.at_most} {limits.exact} {seed}")

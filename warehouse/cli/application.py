@@ -254,10 +254,7 @@ def _add(app: typer.Typer, source: ModuleType) -> None:
         return
     _add_below(group, below | _below(name))
     if name in source.EXAMPLES:
-        about |= {
-            "callback": expanded(getattr(source, function)),
-            "invoke_without_command": True,
-        }
+        about |= {"callback": expanded(getattr(source, function)), "invoke_without_command": True}
     else:
         about["help"] = source.__doc__
     app.add_typer(group, name=name, **about)

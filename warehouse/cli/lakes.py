@@ -19,11 +19,9 @@ _VERSION = "version:"
 
 Lake = Annotated[
     str | None,
-    options.option(
-        "Show what a team has pushed into this lake, not the database; --as-of version:N shows what it "
-        "was after a push.",
-        metavar="URL",
-    ),
+    "Show what a team has pushed into this lake, not the database; --as-of version:N shows what it "
+    "was after a push.",
+    {"metavar": "URL"},
 ]
 
 

@@ -33,104 +33,86 @@ def _keep_database(ctx: typer.Context, db: Path | None) -> Path | None:
     return db
 
 
-def option(help: str, *names: str, **more: Any) -> Any:
-    """Return an option; without a long name, it is called like its parameter."""
-    return typer.Option(*names, help=help, **more)
-
-
 Database = Annotated[
     Path | None,
-    option(
-        "The database file.",
-        "--db",
-        callback=_keep_database,
-        envvar="WAREHOUSE_DB",
-        show_default="as warehouse.toml says, else warehouse.duckdb",
-    ),
+    "The database file.",
+    "--db",
+    {
+        "callback": _keep_database,
+        "envvar": "WAREHOUSE_DB",
+        "show_default": "as warehouse.toml says, else warehouse.duckdb",
+    },
 ]
 Config = Annotated[
     Path | None,
-    option(
-        "The project's file: warehouse.toml, or pyproject.toml with [tool.warehouse].",
-        show_default="as WAREHOUSE_CONFIG says, else the nearest",
-    ),
+    "The project's file: warehouse.toml, or pyproject.toml with [tool.warehouse].",
+    {"show_default": "as WAREHOUSE_CONFIG says, else the nearest"},
 ]
-Dataset = Annotated[str, option("Name of the dataset.", "-d", autocompletion=completion.datasets)]
+Dataset = Annotated[str, "Name of the dataset.", "-d", {"autocompletion": completion.datasets}]
 OneDataset = Annotated[
     str | None,
-    option("Name of the dataset; default: the only one.", "-d", autocompletion=completion.datasets),
+    "Name of the dataset; default: the only one.",
+    "-d",
+    {"autocompletion": completion.datasets},
 ]
 AnyDataset = Annotated[
-    str | None,
-    option("Name of the dataset; default: all.", "-d", autocompletion=completion.datasets),
+    str | None, "Name of the dataset; default: all.", "-d", {"autocompletion": completion.datasets}
 ]
 _METRIC = (
     "A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, as in "
     "'gain = nDCG(dcg=exp-log2)@10'; repeatable."
 )
-Metrics = Annotated[list[str] | None, option(_METRIC, "-m", autocompletion=completion.metrics)]
+Metrics = Annotated[list[str] | None, _METRIC, "-m", {"autocompletion": completion.metrics}]
 # Metrics to show: what is not stored is computed.
 SHOWN_BY_DEFAULT = "those that warehouse.toml names, else those stored, else nDCG@10 AP P@10 RR"
 ShownMetrics = Annotated[
     list[str] | None,
-    option(_METRIC, "-m", autocompletion=completion.metrics, show_default=SHOWN_BY_DEFAULT),
+    _METRIC,
+    "-m",
+    {"autocompletion": completion.metrics, "show_default": SHOWN_BY_DEFAULT},
 ]
 Protocol = Annotated[
     str,
-    option(
-        "The rules of the evaluation; see: warehouse protocols.",
-        autocompletion=completion.protocols,
-    ),
+    "The rules of the evaluation; see: warehouse protocols.",
+    {"autocompletion": completion.protocols},
 ]
 Exclude = Annotated[
     str | None,
-    option(
-        "Leave documents out of the rankings, whose ranks close up: the one with the id of its "
-        "query (self), those in the training set (training), or a list by query.",
-        metavar="self|training|LIST",
-    ),
+    "Leave documents out of the rankings, whose ranks close up: the one with the id of its "
+    "query (self), those in the training set (training), or a list by query.",
+    {"metavar": "self|training|LIST"},
 ]
 # Which runs: options of the commands that show several.
 Runs = Annotated[
     list[str] | None,
-    option(
-        "Only the run of this name, or the runs that fit a pattern, as in 'tas*'; repeatable.",
-        "--run",
-        "-r",
-        autocompletion=completion.runs,
-    ),
+    "Only the run of this name, or the runs that fit a pattern, as in 'tas*'; repeatable.",
+    "--run",
+    "-r",
+    {"autocompletion": completion.runs},
 ]
 Systems = Annotated[
     list[str] | None,
-    option(
-        "Only the runs of this system, or of those that fit a pattern; repeatable.",
-        autocompletion=completion.systems,
-    ),
+    "Only the runs of this system, or of those that fit a pattern; repeatable.",
+    {"autocompletion": completion.systems},
 ]
 RunTags = Annotated[
     list[str] | None,
-    option(
-        "Only the runs with this tag, as in stage=rerank; the value can be a pattern; repeatable.",
-        metavar="KEY=VALUE",
-    ),
+    "Only the runs with this tag, as in stage=rerank; the value can be a pattern; repeatable.",
+    {"metavar": "KEY=VALUE"},
 ]
 Slice = Annotated[
     str | None,
-    option(
-        "Show each part of this slice, which must have been evaluated; see: warehouse slices.",
-        autocompletion=completion.slices,
-    ),
+    "Show each part of this slice, which must have been evaluated; see: warehouse slices.",
+    {"autocompletion": completion.slices},
 ]
 AsOf = Annotated[
     str | None,
-    option(
-        "Show the state as of the end of a day in UTC (2026-09-01), or as of a time "
-        "(2026-09-01T12:00+02:00).",
-        metavar="TIME",
-    ),
+    "Show the state as of the end of a day in UTC (2026-09-01), or as of a time "
+    "(2026-09-01T12:00+02:00).",
+    {"metavar": "TIME"},
 ]
 QrelsVersion = Annotated[
-    int | None, option("Use this version of the qrels; default: the current one.", min=1)
+    int | None, "Use this version of the qrels; default: the current one.", {"min": 1}
 ]
 
 
@@ -174,60 +156,52 @@ Format = Annotated[str, format_option()]
 # eager, as the output is
 SafeCsv = Annotated[
     bool,
-    option(
-        "For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
-        is_eager=True,
-    ),
+    "For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
+    {"is_eager": True},
 ]
 # eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
-    option(
-        "Write to this file instead of stdout.",
-        "--output",
-        "-o",
-        is_eager=True,
-        callback=_check_output,
-    ),
+    "Write to this file instead of stdout.",
+    "--output",
+    "-o",
+    {"is_eager": True, "callback": _check_output},
 ]
 Wide = Annotated[bool, "On a terminal, show everything, even if it is wider than the terminal."]
 Names = Annotated[bool, "Say which metric each name in the head of the table stands for."]
-Places = Annotated[int, option("Digits after the point in tables.", min=0, max=17)]
+Places = Annotated[int, "Digits after the point in tables.", {"min": 0, "max": 17}]
 # How a table of a paper is laid out.
 ShownColumns = Annotated[
     list[str] | None,
-    option("Show only these columns, in this order, as in run,nDCG@10.", metavar="NAME,NAME"),
+    "Show only these columns, in this order, as in run,nDCG@10.",
+    {"metavar": "NAME,NAME"},
 ]
 Label = Annotated[
     list[str] | None,
-    option(
-        "Show this name in place of a run's, as in tasb='TAS-B (ours)'; repeatable.",
-        metavar="RUN=NAME",
-    ),
+    "Show this name in place of a run's, as in tasb='TAS-B (ours)'; repeatable.",
+    {"metavar": "RUN=NAME"},
 ]
 Percent = Annotated[bool, "Show values of metrics between -1 and 1 times 100."]
 LaidOutPlaces = Annotated[
     int | None,
-    option("Digits after the point in tables.", min=0, max=17, show_default="4; in percent 2"),
+    "Digits after the point in tables.",
+    {"min": 0, "max": 17, "show_default": "4; in percent 2"},
 ]
 MemoryLimit = Annotated[
     str | None, "Memory limit for DuckDB, as in 1GB; larger data spill to disk."
 ]
-Threads = Annotated[int | None, option("Threads for DuckDB.", min=1)]
+Threads = Annotated[int | None, "Threads for DuckDB.", {"min": 1}]
 Engine = Annotated[str, "Where values are computed: local, or spark for many machines."]
 Master = Annotated[
     str | None,
-    option(
-        "The cluster of --engine spark, as in spark://host:7077.",
-        metavar="URL",
-        show_default="all processors of this machine",
-    ),
+    "The cluster of --engine spark, as in spark://host:7077.",
+    {"metavar": "URL", "show_default": "all processors of this machine"},
 ]
 By = Annotated[
     Literal["run", "query"],
     "What a task of --engine computes: whole runs or, for very large ones, queries.",
 ]
-LockTimeout = Annotated[float, option("Seconds to wait, once next, for a locked file.", min=0)]
+LockTimeout = Annotated[float, "Seconds to wait, once next, for a locked file.", {"min": 0}]
 
 
 def check_engine(engine: str, **given: bool) -> None:
@@ -248,28 +222,25 @@ def input_format(contents: Contents, of: str = "file", name: str = "--format") -
 
 Columns = Annotated[
     list[str] | None,
-    option(
-        "Read our column from the file's column, as in query_id=user; repeatable.",
-        "--column",
-        metavar="OURS=THEIRS",
-    ),
+    "Read our column from the file's column, as in query_id=user; repeatable.",
+    "--column",
+    {"metavar": "OURS=THEIRS"},
 ]
 QrelsColumns = Annotated[
-    list[str] | None,
-    option("As --column, for the judgments only; repeatable.", metavar="OURS=THEIRS"),
+    list[str] | None, "As --column, for the judgments only; repeatable.", {"metavar": "OURS=THEIRS"}
 ]
 RunColumns = Annotated[
-    list[str] | None, option("As --column, for the runs only; repeatable.", metavar="OURS=THEIRS")
+    list[str] | None, "As --column, for the runs only; repeatable.", {"metavar": "OURS=THEIRS"}
 ]
 Iterations = Annotated[
     bool, "A document can be judged once per iteration, as in qrels for diversity."
 ]
 
 System = Annotated[
-    str | None, option("The system that made the run.", autocompletion=completion.systems)
+    str | None, "The system that made the run.", {"autocompletion": completion.systems}
 ]
 Tags = Annotated[
-    list[str] | None, option("A tag of the run; repeatable.", "--tag", metavar="KEY=VALUE")
+    list[str] | None, "A tag of the run; repeatable.", "--tag", {"metavar": "KEY=VALUE"}
 ]
 RunAt = Annotated[
     str | None, "When the experiment was run, as in 2026-09-01T12:00+02:00; UTC without a zone."
@@ -277,59 +248,45 @@ RunAt = Annotated[
 Replace = Annotated[bool, "Load other content as a new version; the old one stays readable."]
 Global = Annotated[
     bool,
-    option(
-        "All queries share one set of judged documents: one id per line (format text), or a "
-        "column doc_id.",
-        "--global",
-    ),
+    "All queries share one set of judged documents: one id per line (format text), or a "
+    "column doc_id.",
+    "--global",
 ]
 Queries = Annotated[
     str | None,
-    option(
-        "With --global: read the queries from this file, one id per line; default: the "
-        "queries of the runs.",
-        metavar="FILE",
-    ),
+    "With --global: read the queries from this file, one id per line; default: the "
+    "queries of the runs.",
+    {"metavar": "FILE"},
 ]
 Normalise = Annotated[
     str | None,
-    option(
-        "Compute the document id by this SQL expression over a row's columns, as in "
-        "'lower(trim(doc_id))'.",
-        metavar="SQL",
-    ),
+    "Compute the document id by this SQL expression over a row's columns, as in "
+    "'lower(trim(doc_id))'.",
+    {"metavar": "SQL"},
 ]
 Where = Annotated[
     str | None,
-    option(
-        "Read only the rows for which this SQL condition over the file's columns is true, as in "
-        "'timestamp >= 1577836800'; TREC and JSON have our columns, as in 'query_id <> doc_id'.",
-        metavar="SQL",
-    ),
+    "Read only the rows for which this SQL condition over the file's columns is true, as in "
+    "'timestamp >= 1577836800'; TREC and JSON have our columns, as in 'query_id <> doc_id'.",
+    {"metavar": "SQL"},
 ]
-QrelsWhere = Annotated[str | None, option("As --where, for the judgments only.", metavar="SQL")]
-RunWhere = Annotated[str | None, option("As --where, for the runs only.", metavar="SQL")]
+QrelsWhere = Annotated[str | None, "As --where, for the judgments only.", {"metavar": "SQL"}]
+RunWhere = Annotated[str | None, "As --where, for the runs only.", {"metavar": "SQL"}]
 Repeated = Annotated[
     str | None,
-    option(
-        "Where a document is there several times for a query, take the best, first, last, max or "
-        "min of its rows, or their sum or count.",
-        "--repeated",
-        "--keep",
-        metavar="RULE",
-    ),
+    "Where a document is there several times for a query, take the best, first, last, max or "
+    "min of its rows, or their sum or count.",
+    "--repeated",
+    "--keep",
+    {"metavar": "RULE"},
 ]
-QrelsRepeated = Annotated[
-    str | None, option("As --repeated, for the judgments only.", metavar="RULE")
-]
-RunRepeated = Annotated[str | None, option("As --repeated, for the runs only.", metavar="RULE")]
+QrelsRepeated = Annotated[str | None, "As --repeated, for the judgments only.", {"metavar": "RULE"}]
+RunRepeated = Annotated[str | None, "As --repeated, for the runs only.", {"metavar": "RULE"}]
 Relevance = Annotated[
     str | None,
-    option(
-        "Compute the relevance by this SQL expression over the columns of a judgment, as in "
-        "'rating >= 4'.",
-        metavar="SQL",
-    ),
+    "Compute the relevance by this SQL expression over the columns of a judgment, as in "
+    "'rating >= 4'.",
+    {"metavar": "SQL"},
 ]
 
 

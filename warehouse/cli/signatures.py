@@ -16,9 +16,10 @@ from typer.models import OptionInfo
 def expanded(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command without groups of options: each field of a group is a parameter.
 
-    A group is a parameter whose type is a dataclass. An `Annotated` with a text has this help, and is
-    an argument if the parameter has no default. An option without a long name is called like its
-    parameter. `Annotated[Group, one]` has the option `one` in the place of the group's format.
+    A group is a parameter whose type is a dataclass. `Annotated[int, "How many.", "-n", {"min": 1}]` is
+    an option with this help, short name and bound, which is called like its parameter if no name begins
+    with --. Without names and without a default, it is an argument. `Annotated[Group, one]` has the
+    option `one` in the place of the group's format.
     """
     groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
     single: list[Parameter] = []
@@ -52,14 +53,15 @@ def _fields(group: type, about: list[Any]) -> Iterator[Parameter]:
 
 
 def _named(parameter: Parameter) -> Parameter:
-    """Return a keyword parameter with an argument, or with an option that has a long name."""
+    """Return a keyword parameter whose annotation has an argument, or an option with a long name."""
     kind, *about = _parts(parameter.annotation)
-    found = about[0] if about else None
+    found = copy(about[0]) if about else None
     if isinstance(found, str):
-        is_argument = parameter.default is Parameter.empty
-        found = (typer.Argument if is_argument else typer.Option)(help=found)
+        _, *names = (one for one in about if isinstance(one, str))
+        more = next((one for one in about if isinstance(one, dict)), {})
+        is_argument = parameter.default is Parameter.empty and not names
+        found = (typer.Argument if is_argument else typer.Option)(*names, help=found, **more)
     if isinstance(found, OptionInfo):
-        found = copy(found)
         names = [str(name) for name in (found.default, *(found.param_decls or ())) if name != ...]
         if not any(name.startswith("--") for name in names):
             names.insert(0, f"--{parameter.name.replace('_', '-')}")

@@ -31,28 +31,21 @@ def agree(
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        options.option(
-            "Name of the dataset; with --of runs, repeat it to compare several.",
-            "-d",
-            autocompletion=completion.datasets,
-            show_default="the only one",
-        ),
+        "Name of the dataset; with --of runs, repeat it to compare several.",
+        "-d",
+        {"autocompletion": completion.datasets, "show_default": "the only one"},
     ] = None,
     of: Annotated[
         str,
-        options.option(
-            "Compare the runs' lists of documents, the orders in which metrics rank the runs, or "
-            "attributes of the queries with the runs' values.",
-            metavar="documents|runs|queries",
-        ),
+        "Compare the runs' lists of documents, the orders in which metrics rank the runs, or "
+        "attributes of the queries with the runs' values.",
+        {"metavar": "documents|runs|queries"},
     ] = "documents",
     metric: Annotated[
         list[str] | None,
-        options.option(
-            "With --of runs or queries: a metric; repeatable. Default: all that have values.",
-            "-m",
-            autocompletion=completion.metrics,
-        ),
+        "With --of runs or queries: a metric; repeatable. Default: all that have values.",
+        "-m",
+        {"autocompletion": completion.metrics},
     ] = None,
     against: Annotated[
         str | None, "Compare all with this run, metric, dataset or attribute, instead of every two."
@@ -60,13 +53,11 @@ def agree(
     by_query: Annotated[bool, "Print each query's values instead of the means."] = False,
     over: Annotated[
         str,
-        options.option(
-            "Compute tau over the documents that both lists have, or that either has.",
-            metavar="intersection|union",
-        ),
+        "Compute tau over the documents that both lists have, or that either has.",
+        {"metavar": "intersection|union"},
     ] = "intersection",
     depth: Annotated[
-        int | None, options.option("Use only the first N documents.", min=1, show_default="all")
+        int | None, "Use only the first N documents.", {"min": 1, "show_default": "all"}
     ] = None,
     p: Annotated[
         float, "Persistence of rank-biased overlap: how likely the next rank is looked at."

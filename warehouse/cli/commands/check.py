@@ -24,29 +24,23 @@ EXAMPLES = {
 def check(
     metric: Annotated[
         list[str] | None,
-        options.option(
-            "A metric that has been evaluated, as in nDCG@10; repeatable.",
-            "-m",
-            autocompletion=completion.metrics,
-            show_default="the gates of warehouse.toml",
-        ),
+        "A metric that has been evaluated, as in nDCG@10; repeatable.",
+        "-m",
+        {"autocompletion": completion.metrics, "show_default": "the gates of warehouse.toml"},
     ] = None,
     against: Annotated[
         str,
-        options.option(
-            "Compare with the last or the best run before it (its earlier versions included), "
-            "with the baseline of its group, or with this run.",
-            autocompletion=completion.runs,
-            metavar="last|best|baseline|RUN",
-        ),
+        "Compare with the last or the best run before it (its earlier versions included), "
+        "with the baseline of its group, or with this run.",
+        {"autocompletion": completion.runs, "metavar": "last|best|baseline|RUN"},
     ] = "last",
     dataset: options.OneDataset = None,
     config: options.Config = None,
     run: Annotated[
         str | None,
-        options.option(
-            "The run to check.", "-r", autocompletion=completion.runs, show_default="the newest"
-        ),
+        "The run to check.",
+        "-r",
+        {"autocompletion": completion.runs, "show_default": "the newest"},
     ] = None,
     new: Annotated[
         bool,
@@ -55,22 +49,17 @@ def check(
     ] = False,
     group: Annotated[
         str | None,
-        options.option(
-            "Compare only runs of one system, or with one value of a tag.",
-            metavar="system|TAG",
-            show_default="all runs; in gates system",
-        ),
+        "Compare only runs of one system, or with one value of a tag.",
+        {"metavar": "system|TAG", "show_default": "all runs; in gates system"},
     ] = None,
     max_drop: Annotated[
-        float | None, options.option("The most by which the run may get worse.", show_default="0")
+        float | None, "The most by which the run may get worse.", {"show_default": "0"}
     ] = None,
     alpha: Annotated[
         float | None,
-        options.option(
-            "The share of the runs that are not worse that may be called worse all the same, by a "
-            "one-sided paired t-test over the queries.",
-            show_default="0.05",
-        ),
+        "The share of the runs that are not worse that may be called worse all the same, by a "
+        "one-sided paired t-test over the queries.",
+        {"show_default": "0.05"},
     ] = None,
     strict: Annotated[bool, "Test nothing: any drop of more than --max-drop is worse."] = False,
     sequential: Annotated[bool, "Use a test that may be repeated as more queries come in."] = False,

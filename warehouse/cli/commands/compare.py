@@ -47,11 +47,9 @@ def compare(
     metric: options.ShownMetrics = None,
     base: Annotated[
         list[str] | None,
-        options.option(
-            "Compare the runs with this base only; repeatable.",
-            "-b",
-            autocompletion=completion.runs,
-        ),
+        "Compare the runs with this base only; repeatable.",
+        "-b",
+        {"autocompletion": completion.runs},
     ] = None,
     all_pairs: Annotated[
         bool, "Compare every run with every other; the default, unless a base or one run is named."
@@ -61,10 +59,8 @@ def compare(
     ] = "t",
     correction: Annotated[
         str | None,
-        options.option(
-            "Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
-            show_default="holm; with tukey and tukey-anova none",
-        ),
+        "Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
+        {"show_default": "holm; with tukey and tukey-anova none"},
     ] = None,
     family: Annotated[
         str, "Which hypotheses are corrected together: the pairs of one metric, or all."
@@ -76,19 +72,14 @@ def compare(
     ] = False,
     rope: Annotated[
         float | None,
-        options.option(
-            "Also show the posterior probabilities that the run is worse, better, or equal: by at "
-            "most this difference; 0 for any.",
-            show_default=False,
-        ),
+        "Also show the posterior probabilities that the run is worse, better, or equal: by at "
+        "most this difference; 0 for any.",
+        {"show_default": False},
     ] = None,
     scale: Annotated[
         str | None,
-        options.option(
-            "Standardise the values of each query over the compared runs first.",
-            metavar="z|normal|uniform",
-            show_default=False,
-        ),
+        "Standardise the values of each query over the compared runs first.",
+        {"metavar": "z|normal|uniform", "show_default": False},
     ] = None,
     alpha: Annotated[float, "An adjusted p below this is significant."] = 0.05,
     interval: Annotated[
@@ -104,30 +95,24 @@ def compare(
     ] = False,
     queries: Annotated[
         int | None,
-        options.option(
-            "With two runs, show the N queries that differ most, with their lists.", min=1
-        ),
+        "With two runs, show the N queries that differ most, with their lists.",
+        {"min": 1},
     ] = None,
     depth: Annotated[
         int | None,
-        options.option(
-            "With --queries: show the lists down to this rank.", min=1, show_default="10"
-        ),
+        "With --queries: show the lists down to this rank.",
+        {"min": 1, "show_default": "10"},
     ] = None,
     only: Annotated[
         Literal["values", "pairs"] | None,
-        options.option(
-            "Print one of the two tables: the values of runs, or the pairs.",
-            show_default="both in tables for people, else the pairs",
-        ),
+        "Print one of the two tables: the values of runs, or the pairs.",
+        {"show_default": "both in tables for people, else the pairs"},
     ] = None,
     store: Annotated[bool, "Store the pairs in the database; see the view comparisons."] = False,
     sort: Annotated[
         str | None,
-        options.option(
-            "Show the runs in the order of this metric, best first; default: as they are named.",
-            autocompletion=completion.metrics,
-        ),
+        "Show the runs in the order of this metric, best first; default: as they are named.",
+        {"autocompletion": completion.metrics},
     ] = None,
     *,
     choice: options.Choice,

@@ -22,7 +22,9 @@ def curve(
     dataset: options.OneDataset = None,
     run: Annotated[
         list[str] | None,
-        options.option("A run; repeatable. Default: all.", "-r", autocompletion=completion.runs),
+        "A run; repeatable. Default: all.",
+        "-r",
+        {"autocompletion": completion.runs},
     ] = None,
     query: Annotated[str | None, "Show the curve of this query; default: of all queries."] = None,
     store: Annotated[bool, "Store the points; see the view curve_points."] = False,

@@ -43,12 +43,10 @@ def make(
     dataset: options.OneDataset = None,
     origin: Annotated[
         str | None,
-        options.option(
-            "Where to count how often a label occurs; default: the training set, or without "
-            "one the qrels.",
-            "--from",
-            metavar="training|qrels|ATTRIBUTE",
-        ),
+        "Where to count how often a label occurs; default: the training set, or without "
+        "one the qrels.",
+        "--from",
+        {"metavar": "training|qrels|ATTRIBUTE"},
     ] = None,
     by: Annotated[
         str, "Parts of equal mass (as many occurrences each) or of equal count (labels)."

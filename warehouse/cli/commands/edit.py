@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import completion, options, output
 
 SECTION, PLACE = "Load", 5
@@ -18,14 +16,12 @@ EXAMPLES = {
 
 
 def edit(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: Annotated[str, "Name of the run.", {"autocompletion": completion.runs}],
     dataset: options.Dataset,
     name: Annotated[str | None, "Another name for the run, in all its versions."] = None,
     system: Annotated[str | None, "The system that made it; '' for none."] = None,
     tags: options.Tags = None,
-    without: Annotated[
-        list[str] | None, options.option("Remove this tag; repeatable.", metavar="KEY")
-    ] = None,
+    without: Annotated[list[str] | None, "Remove this tag; repeatable.", {"metavar": "KEY"}] = None,
     *,
     database: options.File,
 ) -> None:

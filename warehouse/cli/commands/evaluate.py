@@ -33,18 +33,16 @@ def evaluate(
     dataset: options.AnyDataset = None,
     run: Annotated[
         list[str] | None,
-        options.option(
-            "Only this run; repeatable. Default: all.", "-r", autocompletion=completion.runs
-        ),
+        "Only this run; repeatable. Default: all.",
+        "-r",
+        {"autocompletion": completion.runs},
     ] = None,
     metric: options.Metrics = None,
     slice: Annotated[
         list[str] | None,
-        options.option(
-            "Also evaluate the parts of this slice: the name of an attribute or slice, or "
-            '"NAME = SQL" over attributes; repeatable.',
-            autocompletion=completion.slices,
-        ),
+        "Also evaluate the parts of this slice: the name of an attribute or slice, or "
+        '"NAME = SQL" over attributes; repeatable.',
+        {"autocompletion": completion.slices},
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
@@ -58,11 +56,8 @@ def evaluate(
     by: options.By = "run",
     exchange: Annotated[
         Path | None,
-        options.option(
-            "A folder that the tasks of --engine see, for what they read and write.",
-            metavar="DIR",
-            show_default="the folder of the database",
-        ),
+        "A folder that the tasks of --engine see, for what they read and write.",
+        {"metavar": "DIR", "show_default": "the folder of the database"},
     ] = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:

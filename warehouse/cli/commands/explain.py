@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import completion, options
 
 SECTION, PLACE = "Look", 4
@@ -18,19 +16,14 @@ EXAMPLES = {
 
 
 def explain(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
-    metric: Annotated[
-        str, typer.Argument(autocompletion=completion.metrics, help="A metric, as in nDCG@10.")
-    ],
+    run: Annotated[str, "Name of the run.", {"autocompletion": completion.runs}],
+    metric: Annotated[str, "A metric, as in nDCG@10.", {"autocompletion": completion.metrics}],
     query: Annotated[str, "Id of the query."],
     dataset: options.OneDataset = None,
     top: Annotated[
         int | None,
-        options.option(
-            "How many documents of the list to show.",
-            min=0,
-            show_default="the metric's cutoff, else 20",
-        ),
+        "How many documents of the list to show.",
+        {"min": 0, "show_default": "the metric's cutoff, else 20"},
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",

@@ -6,8 +6,6 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 
@@ -21,9 +19,7 @@ EXAMPLES = {
 
 
 def export(
-    target: Annotated[
-        Path, typer.Argument(metavar="BUNDLE", help="The folder to write; it must be new.")
-    ],
+    target: Annotated[Path, "The folder to write; it must be new.", {"metavar": "BUNDLE"}],
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     protocol: options.Protocol = "default",
@@ -32,11 +28,9 @@ def export(
     ] = False,
     sign: Annotated[
         Path | None,
-        options.option(
-            "Sign it with this SSH key, by ssh-keygen: a private key, or the public one of a key "
-            "that the agent has.",
-            metavar="KEY",
-        ),
+        "Sign it with this SSH key, by ssh-keygen: a private key, or the public one of a key "
+        "that the agent has.",
+        {"metavar": "KEY"},
     ] = None,
     *,
     database: options.LimitedFile,

@@ -19,9 +19,7 @@ EXAMPLES = {
 
 
 def forget(
-    run: Annotated[
-        str, typer.Argument(autocompletion=completion.runs, help="Name of the run, or of texts.")
-    ],
+    run: Annotated[str, "Name of the run, or of texts.", {"autocompletion": completion.runs}],
     dataset: options.Dataset,
     version: Annotated[
         int | None,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
 
@@ -23,63 +21,48 @@ EXAMPLES = {
 
 
 def fuse(
-    runs: Annotated[
-        list[str], typer.Argument(autocompletion=completion.runs, help="Two runs or more.")
-    ],
-    name: Annotated[str, options.option("Name of the new run.")],
+    runs: Annotated[list[str], "Two runs or more.", {"autocompletion": completion.runs}],
+    name: Annotated[str, "Name of the new run.", "--name"],
     dataset: options.OneDataset = None,
     method: Annotated[
         str, "The method, as in rrf, 'rrf(k=20)' or CombSUM; see: warehouse fusions."
     ] = "rrf",
     normalise: Annotated[
         str | None,
-        options.option(
-            "Normalise the scores of each list first: none, min-max, min-max-inverted, max, "
-            "sum, zmuv, rank or borda.",
-            show_default="min-max where the method reads scores",
-        ),
+        "Normalise the scores of each list first: none, min-max, min-max-inverted, max, "
+        "sum, zmuv, rank or borda.",
+        {"show_default": "min-max where the method reads scores"},
     ] = None,
     weights: Annotated[
         str | None,
-        options.option(
-            "A weight for each run, in the order of the runs, as in 0.3,0.7.", metavar="W1,W2,…"
-        ),
+        "A weight for each run, in the order of the runs, as in 0.3,0.7.",
+        {"metavar": "W1,W2,…"},
     ] = None,
     queries: Annotated[
         str,
-        options.option(
-            "Merge the queries that any run has, or only those that all runs have.",
-            metavar="union|common",
-        ),
+        "Merge the queries that any run has, or only those that all runs have.",
+        {"metavar": "union|common"},
     ] = "union",
     train_queries: Annotated[
         str | None,
-        options.option(
-            "Train or tune on these judged queries, one id per line; - is stdin.", metavar="FILE"
-        ),
+        "Train or tune on these judged queries, one id per line; - is stdin.",
+        {"metavar": "FILE"},
     ] = None,
     train_share: Annotated[
         float | None,
-        options.option(
-            "Train or tune on this share of the judged queries, as in 0.5; it is always the "
-            "same queries.",
-            metavar="SHARE",
-        ),
+        "Train or tune on this share of the judged queries, as in 0.5; it is always the "
+        "same queries.",
+        {"metavar": "SHARE"},
     ] = None,
     leave_out_training: Annotated[bool, "Leave the training queries out of the new run."] = False,
     tune: Annotated[
         str | None,
-        options.option(
-            "Try parameters or weights on the training queries, print the values and take the "
-            "best by this metric.",
-            metavar="METRIC",
-        ),
+        "Try parameters or weights on the training queries, print the values and take the "
+        "best by this metric.",
+        {"metavar": "METRIC"},
     ] = None,
     protocol: Annotated[
-        str,
-        options.option(
-            "The rules of the evaluation for --tune.", autocompletion=completion.protocols
-        ),
+        str, "The rules of the evaluation for --tune.", {"autocompletion": completion.protocols}
     ] = "default",
     *,
     about: options.About,

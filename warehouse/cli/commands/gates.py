@@ -40,11 +40,11 @@ def gates(
 
 
 def accept(
-    why: Annotated[str, options.option("Why; it is stored with the verdict.")],
+    why: Annotated[str, "Why; it is stored with the verdict.", "--why"],
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN]...", help="The red runs to accept.")
     ] = None,
-    every: Annotated[bool, options.option("Accept all red runs of the dataset.", "--all")] = False,
+    every: Annotated[bool, "Accept all red runs of the dataset.", "--all"] = False,
     dataset: options.OneDataset = None,
     *,
     database: options.File,
@@ -64,7 +64,7 @@ def accept(
 
 def baseline(
     run: Annotated[str, "The run."],
-    why: Annotated[str, options.option("Why; it is stored with who you are.")],
+    why: Annotated[str, "Why; it is stored with who you are.", "--why"],
     dataset: options.OneDataset = None,
     *,
     database: options.File,

@@ -20,12 +20,12 @@ def history(
     dataset: options.OneDataset = None,
     metric: Annotated[
         str | None,
-        options.option(
-            "A metric, as in nDCG@10.",
-            "-m",
-            autocompletion=completion.metrics,
-            show_default=f"the first of {options.SHOWN_BY_DEFAULT}",
-        ),
+        "A metric, as in nDCG@10.",
+        "-m",
+        {
+            "autocompletion": completion.metrics,
+            "show_default": f"the first of {options.SHOWN_BY_DEFAULT}",
+        },
     ] = None,
     *,
     choice: options.Choice,

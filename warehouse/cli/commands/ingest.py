@@ -276,7 +276,7 @@ def run(
 
 def attributes(
     file: Annotated[str, "The file; - is stdin. May be .gz, .bz2, .xz or .zst."],
-    of: Annotated[str, options.option("What the rows describe: docs or queries.")],
+    of: Annotated[str, "What the rows describe: docs or queries.", "--of"],
     dataset: options.OneDataset = None,
     name: Annotated[
         str | None, "Name of the table of attributes; default: the file's stem."
@@ -284,13 +284,11 @@ def attributes(
     id: Annotated[str | None, "The column that holds the ids; default: doc_id or query_id."] = None,
     split: Annotated[
         list[str] | None,
-        options.option(
-            "Split the text of a column into lists, as in genres='|'; repeatable.",
-            metavar="COLUMN=SEP",
-        ),
+        "Split the text of a column into lists, as in genres='|'; repeatable.",
+        {"metavar": "COLUMN=SEP"},
     ] = None,
     leave_out: Annotated[
-        list[str] | None, options.option("Do not read this column; repeatable.", metavar="COLUMN")
+        list[str] | None, "Do not read this column; repeatable.", {"metavar": "COLUMN"}
     ] = None,
     format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
@@ -317,18 +315,12 @@ def attributes(
 
 def text(
     file: Annotated[str, "The file; - is stdin. May be .gz, .bz2, .xz or .zst."],
-    of: Annotated[str, options.option("What the texts are of: docs or queries.")],
+    of: Annotated[str, "What the texts are of: docs or queries.", "--of"],
     dataset: options.OneDataset = None,
     name: Annotated[str | None, "Name of the table of texts; default: the file's stem."] = None,
-    id: Annotated[
-        str | None, options.option("The column that holds the ids.", metavar="COLUMN")
-    ] = None,
-    title: Annotated[
-        str | None, options.option("The column that holds the titles.", metavar="COLUMN")
-    ] = None,
-    text: Annotated[
-        str | None, options.option("The column that holds the texts.", metavar="COLUMN")
-    ] = None,
+    id: Annotated[str | None, "The column that holds the ids.", {"metavar": "COLUMN"}] = None,
+    title: Annotated[str | None, "The column that holds the titles.", {"metavar": "COLUMN"}] = None,
+    text: Annotated[str | None, "The column that holds the texts.", {"metavar": "COLUMN"}] = None,
     format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
@@ -360,17 +352,15 @@ def scores(
     dataset: options.OneDataset = None,
     name: Annotated[
         str | None,
-        options.option(
-            "The run that the values are of.",
-            show_default="the file's stem, unless the file has a column of runs",
-        ),
+        "The run that the values are of.",
+        {"show_default": "the file's stem, unless the file has a column of runs"},
     ] = None,
     judge: Annotated[str | None, "Who or what judged, as in gpt-4o; judges are kept apart."] = None,
     metric: Annotated[
-        list[str] | None, options.option("Load this metric alone; repeatable. Default: all.", "-m")
+        list[str] | None, "Load this metric alone; repeatable. Default: all.", "-m"
     ] = None,
     lower_is_better: Annotated[
-        list[str] | None, options.option("Low values are good; repeatable.", metavar="METRIC")
+        list[str] | None, "Low values are good; repeatable.", {"metavar": "METRIC"}
     ] = None,
     format: Annotated[
         str | None,
@@ -412,19 +402,16 @@ def scores(
 
 
 _Judge = Annotated[
-    str | None,
-    options.option("Who or what judged, as in gpt-4o; judges are kept apart.", "--judge"),
+    str | None, "Who or what judged, as in gpt-4o; judges are kept apart.", "--judge"
 ]
 _AnswersFile = Annotated[
     str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
 ]
 _RunOfAnswers = Annotated[
     str | None,
-    options.option(
-        "The run that the answers are of.",
-        "--name",
-        show_default="the file's stem, unless the file names its runs",
-    ),
+    "The run that the answers are of.",
+    "--name",
+    {"show_default": "the file's stem, unless the file names its runs"},
 ]
 
 

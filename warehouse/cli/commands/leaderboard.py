@@ -33,22 +33,18 @@ EXAMPLES = {
 def leaderboard(
     dataset: Annotated[
         list[str] | None,
-        options.option(
-            "Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
-            "-d",
-            autocompletion=completion.datasets,
-            show_default="the only one",
-        ),
+        "Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
+        "-d",
+        {"autocompletion": completion.datasets, "show_default": "the only one"},
     ] = None,
     metric: options.ShownMetrics = None,
     slice: options.Slice = None,
     sort: Annotated[
         str | None,
-        options.option(
-            "Order by this metric; default: the first one.", autocompletion=completion.metrics
-        ),
+        "Order by this metric; default: the first one.",
+        {"autocompletion": completion.metrics},
     ] = None,
-    top: Annotated[int | None, options.option("Only the first N.", min=1)] = None,
+    top: Annotated[int | None, "Only the first N.", {"min": 1}] = None,
     weights: Annotated[
         str,
         "With several datasets, weigh each by: equal, relevant (judgments), queries, or "

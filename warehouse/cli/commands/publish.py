@@ -22,9 +22,7 @@ def publish(
     path: Annotated[
         Path | None, typer.Argument(help="The DuckDB file to write.", show_default=False)
     ] = None,
-    parquet: Annotated[
-        Path | None, options.option("Write a folder of Parquet files.", metavar="DIR")
-    ] = None,
+    parquet: Annotated[Path | None, "Write a folder of Parquet files.", {"metavar": "DIR"}] = None,
     with_text: Annotated[bool, "Include the texts of queries and documents."] = False,
     storage_version: Annotated[
         str, "The oldest DuckDB version that must be able to read the file."

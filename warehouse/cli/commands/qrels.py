@@ -37,8 +37,8 @@ def qrels(
 
 
 def diff(
-    before: Annotated[int, typer.Argument(min=1, help="A version of the qrels.")],
-    after: Annotated[int, typer.Argument(min=1, help="The version to compare it with.")],
+    before: Annotated[int, "A version of the qrels.", {"min": 1}],
+    after: Annotated[int, "The version to compare it with.", {"min": 1}],
     dataset: options.OneDataset = None,
     rows: Annotated[bool, "List the judgments that differ."] = False,
     boards: Annotated[bool, "List the runs' values and places under both versions."] = False,

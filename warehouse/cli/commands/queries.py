@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import completion, options, output
 
 SECTION, PLACE = "Look", 2
@@ -19,13 +17,11 @@ EXAMPLES = {
 
 
 def queries(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: Annotated[str, "Name of the run.", {"autocompletion": completion.runs}],
     dataset: options.OneDataset = None,
     metric: options.ShownMetrics = None,
     slice: options.Slice = None,
-    worst: Annotated[
-        int | None, options.option("Only the N worst by the first metric.", min=1)
-    ] = None,
+    worst: Annotated[int | None, "Only the N worst by the first metric.", {"min": 1}] = None,
     *,
     state: options.State,
     table: options.Table,

@@ -31,28 +31,27 @@ def query(
     ] = None,
     file: Annotated[Path | None, "Read the statement from this file."] = None,
     param: Annotated[
-        list[str] | None, options.option("Bind $NAME; repeatable.", "-p", metavar="NAME=VALUE")
+        list[str] | None, "Bind $NAME; repeatable.", "-p", {"metavar": "NAME=VALUE"}
     ] = None,
     *,
     table: options.Table,
     limit: Annotated[
         int | None,
-        options.option(
-            "Print at most this many rows.",
-            min=1,
-            show_default="1,000 in table, markdown, latex and html; all in the other formats",
-        ),
+        "Print at most this many rows.",
+        {
+            "min": 1,
+            "show_default": "1,000 in table, markdown, latex and html; all in the other formats",
+        },
     ] = None,
     timeout: Annotated[
-        float, options.option("Stop the query after this many seconds; 0 means never.", min=0)
+        float, "Stop the query after this many seconds; 0 means never.", {"min": 0}
     ] = 60.0,
     places: options.Places = 4,
     db: options.Database = None,
     memory_limit: Annotated[
         str | None,
-        options.option(
-            "Memory for DuckDB, as in 1GB.", show_default="4 GB, or half of the machine's"
-        ),
+        "Memory for DuckDB, as in 1GB.",
+        {"show_default": "4 GB, or half of the machine's"},
     ] = None,
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
 
@@ -15,14 +13,14 @@ EXAMPLES = {"report": ("warehouse report site -d dl19 -m nDCG@10 --open",)}
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
+    folder: Annotated[Path, "The folder to write.", {"metavar": "DIR"}],
     dataset: Annotated[
-        list[str] | None, options.option("Name of a dataset; repeatable. Default: all.", "-d")
+        list[str] | None, "Name of a dataset; repeatable. Default: all.", "-d"
     ] = None,
     metric: options.Metrics = None,
-    depth: Annotated[int, options.option("Show so many documents of each list.", min=1)] = 20,
+    depth: Annotated[int, "Show so many documents of each list.", {"min": 1}] = 20,
     with_text: Annotated[bool, "Show the texts of queries and documents."] = False,
-    open_it: Annotated[bool, options.option("Open the first page in a browser.", "--open")] = False,
+    open_it: Annotated[bool, "Open the first page in a browser.", "--open"] = False,
     *,
     database: options.File,
 ) -> None:

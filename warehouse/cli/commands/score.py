@@ -88,30 +88,21 @@ def score(
         ),
     ] = None,
     metric: options.Metrics = None,
-    per_query: Annotated[
-        bool, options.option("Also print the values of each query.", "-q")
-    ] = False,
+    per_query: Annotated[bool, "Also print the values of each query.", "-q"] = False,
     protocol: options.Protocol = "default",
     level: Annotated[
-        int | None,
-        options.option("Lowest relevance that counts as relevant (not for nDCG).", "-l", min=1),
+        int | None, "Lowest relevance that counts as relevant (not for nDCG).", "-l", {"min": 1}
     ] = None,
-    complete: Annotated[
-        bool, options.option("Count every judged query, as 0 if the run lacks it.", "-c")
-    ] = False,
-    judged_only: Annotated[
-        bool, options.option("Remove unjudged documents from the rankings.", "-J")
-    ] = False,
+    complete: Annotated[bool, "Count every judged query, as 0 if the run lacks it.", "-c"] = False,
+    judged_only: Annotated[bool, "Remove unjudged documents from the rankings.", "-J"] = False,
     depth: Annotated[
-        int | None, options.option("Use only the first N documents of each ranking.", "-M", min=1)
+        int | None, "Use only the first N documents of each ranking.", "-M", {"min": 1}
     ] = None,
     zscores: Annotated[
         Path | None,
-        options.option(
-            "Print z-scores, by the means and standard deviations in this file (lines of "
-            "'query measure mean stddev'); a value without a line in it is -1000000.",
-            "-Z",
-        ),
+        "Print z-scores, by the means and standard deviations in this file (lines of "
+        "'query measure mean stddev'); a value without a line in it is -1000000.",
+        "-Z",
     ] = None,
     lower_is_better: Annotated[bool, "The scores are distances: smallest first."] = False,
     qrels_format: Annotated[
@@ -120,11 +111,9 @@ def score(
     iterations: options.Iterations = False,
     rel_info: Annotated[
         str | None,
-        options.option(
-            "What the qrels are, as for trec_eval: qrels, qrels_jg, prefs or qrels_prefs.",
-            "-R",
-            metavar="KIND",
-        ),
+        "What the qrels are, as for trec_eval: qrels, qrels_jg, prefs or qrels_prefs.",
+        "-R",
+        {"metavar": "KIND"},
     ] = None,
     training: Annotated[str | None, "A training set, for metrics that need one."] = None,
     exclude: options.Exclude = None,

@@ -21,8 +21,7 @@ EXAMPLES = {"shell": ("warehouse shell", "warehouse shell --replica replica.duck
 
 def shell(
     replica: Annotated[
-        Path | None,
-        options.option("Keep the replica in this file.", show_default="a temporary file"),
+        Path | None, "Keep the replica in this file.", {"show_default": "a temporary file"}
     ] = None,
     *,
     database: options.File,

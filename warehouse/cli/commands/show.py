@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import completion, options, output
 
 SECTION, PLACE = "Look", 10
@@ -13,7 +11,7 @@ EXAMPLES = {"show": ("warehouse show bm25 -d dl19", "warehouse show bm25 -d dl19
 
 
 def show(
-    run: Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")],
+    run: Annotated[str, "Name of the run.", {"autocompletion": completion.runs}],
     dataset: options.OneDataset = None,
     *,
     table: options.Table,

@@ -31,32 +31,26 @@ def sql(
         ),
     ] = None,
     run: Annotated[
-        str, options.option("The table of runs, perhaps with its schema.", metavar="TABLE")
+        str, "The table of runs, perhaps with its schema.", {"metavar": "TABLE"}
     ] = "run",
-    qrels: Annotated[str, options.option("The table of judgments.", metavar="TABLE")] = "qrels",
+    qrels: Annotated[str, "The table of judgments.", {"metavar": "TABLE"}] = "qrels",
     dataset: Annotated[
         str | None,
-        options.option(
-            "Read the current runs and qrels of this dataset in a warehouse.",
-            "-d",
-            autocompletion=completion.datasets,
-        ),
+        "Read the current runs and qrels of this dataset in a warehouse.",
+        "-d",
+        {"autocompletion": completion.datasets},
     ] = None,
     by_query: Annotated[bool, "Return a value for each query."] = False,
     dialect: Annotated[
         str | None,
-        options.option(
-            "Write one statement of this database, without macros: postgres and spark, which we "
-            "compare, duckdb, or bigquery and snowflake, which we have not run.",
-            metavar="NAME",
-        ),
+        "Write one statement of this database, without macros: postgres and spark, which we "
+        "compare, duckdb, or bigquery and snowflake, which we have not run.",
+        {"metavar": "NAME"},
     ] = None,
     form: Annotated[
         Literal["query", "macro", "model"],
-        options.option(
-            "A query over the two tables, table macros that are given tables, or a model of dbt.",
-            "--as",
-        ),
+        "A query over the two tables, table macros that are given tables, or a model of dbt.",
+        "--as",
     ] = "query",
     pack: Annotated[
         bool,

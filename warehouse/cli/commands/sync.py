@@ -34,9 +34,7 @@ def sync(
     check_content: Annotated[
         bool, "Also read files whose size and time have not changed, and compare their content."
     ] = False,
-    as_json: Annotated[
-        bool, options.option("Print what was done as one JSON object.", "--json")
-    ] = False,
+    as_json: Annotated[bool, "Print what was done as one JSON object.", "--json"] = False,
     *,
     database: options.ProjectFile,
 ) -> None:

@@ -25,26 +25,20 @@ def verify(
         typer.Argument(help="A bundle of 'warehouse export' to verify, in place of the database."),
     ] = None,
     data: Annotated[
-        Path | None,
-        options.option("Where the data of a bundle is that has none.", metavar="FOLDER"),
+        Path | None, "Where the data of a bundle is that has none.", {"metavar": "FOLDER"}
     ] = None,
     signers: Annotated[
         Path | None,
-        options.option(
-            "Who may have signed the bundle: a file of allowed signers of ssh-keygen.",
-            metavar="FILE",
-        ),
+        "Who may have signed the bundle: a file of allowed signers of ssh-keygen.",
+        {"metavar": "FILE"},
     ] = None,
     dataset: options.AnyDataset = None,
-    every: Annotated[
-        bool, options.option("Check every stored value, not a sample.", "--all")
-    ] = False,
+    every: Annotated[bool, "Check every stored value, not a sample.", "--all"] = False,
     sample: Annotated[
-        int | None, options.option("How many evaluations to recompute.", min=1, show_default="100")
+        int | None, "How many evaluations to recompute.", {"min": 1, "show_default": "100"}
     ] = None,
     seed: Annotated[
-        int | None,
-        options.option("Seed of the sample, to take the same one again.", show_default="a new one"),
+        int | None, "Seed of the sample, to take the same one again.", {"show_default": "a new one"}
     ] = None,
     renew: Annotated[
         bool,

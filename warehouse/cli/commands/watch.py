@@ -30,9 +30,7 @@ _SILENT: tuple[Status, ...] = ("unchanged", "waiting")
 
 def watch(
     config: options.Config = None,
-    debounce: Annotated[
-        float, options.option("Seconds to collect changes before a sync.", min=0.05)
-    ] = 1.0,
+    debounce: Annotated[float, "Seconds to collect changes before a sync.", {"min": 0.05}] = 1.0,
     *,
     database: options.ProjectFile,
 ) -> None:

@@ -19,13 +19,13 @@ EXAMPLES = {
         "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
         "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' "
         "--db mine.duckdb",
-    ),
+    )
 }
 
 
 def mlflow(
     uri: Annotated[str, "The tracking store: a URL or a path."],
-    experiment: Annotated[str, options.option("Name of the experiment.", "-e")],
+    experiment: Annotated[str, "Name of the experiment.", "-e"],
     dataset: options.OneDataset = None,
     artifacts: Annotated[str, "A pattern for the paths of the artifacts."] = "**/*.run*",
     system: Annotated[str | None, "The system; default: the parameter or tag of that name."] = None,

@@ -30,8 +30,8 @@ _Judges = Annotated[
     list[str] | None,
     typer.Argument(metavar="JUDGE", show_default="all", help="Judges; qrels is the current qrels."),
 ]
-_Level = Annotated[float, options.option("Lowest grade of a relevant document.", "--level")]
-_Alpha = Annotated[float, options.option("The level of tests and intervals.", "--alpha")]
+_Level = Annotated[float, "Lowest grade of a relevant document.", "--level"]
+_Alpha = Annotated[float, "The level of tests and intervals.", "--alpha"]
 
 
 def judges(
@@ -82,9 +82,7 @@ def swap(
     judges: _Judges = None,
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
-    top: Annotated[
-        int, options.option("tau_b_top is over the first judge's best N runs.", min=2)
-    ] = 10,
+    top: Annotated[int, "tau_b_top is over the first judge's best N runs.", {"min": 2}] = 10,
     alpha: _Alpha = 0.05,
     *,
     choice: options.Choice,
@@ -113,9 +111,9 @@ def swap(
 
 
 def correct(
-    judge: Annotated[str, typer.Argument(metavar="JUDGE", help="Who judged many queries.")],
+    judge: Annotated[str, "Who judged many queries.", {"metavar": "JUDGE"}],
     by: Annotated[
-        str, options.option("Who judged some of these, to correct the first.", metavar="JUDGE")
+        str, "Who judged some of these, to correct the first.", {"metavar": "JUDGE"}
     ] = "qrels",
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,

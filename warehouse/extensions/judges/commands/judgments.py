@@ -13,7 +13,7 @@ EXAMPLES = {
         "warehouse ingest judgments qrels.txt -d dl19 --judge gpt-4o --model gpt-4o-2024-08-06 "
         "--prompt umbrela",
         "warehouse ingest judgments crowd.csv -d dl19 --by worker --kind crowd",
-    ),
+    )
 }
 
 
@@ -22,15 +22,12 @@ def judgments(
     dataset: options.OneDataset = None,
     judge: Annotated[str | None, "Name of the judge, as in gpt-4o."] = None,
     by: Annotated[
-        str | None,
-        options.option("The column that names the judge of each judgment.", metavar="COLUMN"),
+        str | None, "The column that names the judge of each judgment.", {"metavar": "COLUMN"}
     ] = None,
     kind: Annotated[
         str | None,
-        options.option(
-            "What the judge is: human, llm or crowd.",
-            show_default="llm with --model or --prompt, else human",
-        ),
+        "What the judge is: human, llm or crowd.",
+        {"show_default": "llm with --model or --prompt, else human"},
     ] = None,
     model: Annotated[str | None, "The model of a judge that is one."] = None,
     prompt: Annotated[str | None, "Its prompt, or the name of it."] = None,

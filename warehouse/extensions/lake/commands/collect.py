@@ -13,14 +13,12 @@ EXAMPLES = {"collect": ("warehouse collect --lake lake --db team.duckdb",)}
 
 def collect(
     lake: Annotated[
-        str, options.option("The lake: a folder, or a URL as s3://bucket/lake.", metavar="URL")
+        str, "The lake: a folder, or a URL as s3://bucket/lake.", "--lake", {"metavar": "URL"}
     ],
     as_of: Annotated[
         str | None,
-        options.option(
-            "Collect what was there after this push: see 'warehouse lake versions'.",
-            metavar="version:N",
-        ),
+        "Collect what was there after this push: see 'warehouse lake versions'.",
+        {"metavar": "version:N"},
     ] = None,
     *,
     database: options.File,

@@ -13,8 +13,7 @@ EXAMPLES = {"pull": ("warehouse pull --lake lake --db mine.duckdb",)}
 
 def pull(
     lake: Annotated[
-        str,
-        options.option("The lake: a folder, or a URL as s3://bucket/lake.", metavar="URL"),
+        str, "The lake: a folder, or a URL as s3://bucket/lake.", "--lake", {"metavar": "URL"}
     ],
     dataset: options.AnyDataset = None,
     runs: options.Runs = None,

@@ -18,7 +18,7 @@ EXAMPLES = {
 
 def push(
     lake: Annotated[
-        str, options.option("The lake: a folder, or a URL as s3://bucket/lake.", metavar="URL")
+        str, "The lake: a folder, or a URL as s3://bucket/lake.", "--lake", {"metavar": "URL"}
     ],
     make_current: Annotated[
         bool,

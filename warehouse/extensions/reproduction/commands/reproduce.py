@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options
 from warehouse.cli.progress import Progress
 
@@ -20,29 +18,23 @@ EXAMPLES = {
 
 
 def reproduce(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The run to reproduce.")],
-    reproduced: Annotated[
-        str, typer.Argument(metavar="REPRODUCED", help="The run that reproduces it.")
-    ],
+    original: Annotated[str, "The run to reproduce.", {"metavar": "ORIGINAL"}],
+    reproduced: Annotated[str, "The run that reproduces it.", {"metavar": "REPRODUCED"}],
     dataset: options.OneDataset = None,
     base: Annotated[
         tuple[str, str] | None,
-        options.option(
-            "The base runs that the two runs improve on, for er and dri.",
-            metavar="ORIGINAL REPRODUCED",
-        ),
+        "The base runs that the two runs improve on, for er and dri.",
+        {"metavar": "ORIGINAL REPRODUCED"},
     ] = None,
     other: Annotated[
         str | None,
-        options.option(
-            "The dataset of the reproduced runs, if it is another one (a replication).",
-            "--in",
-            metavar="DATASET",
-        ),
+        "The dataset of the reproduced runs, if it is another one (a replication).",
+        "--in",
+        {"metavar": "DATASET"},
     ] = None,
     metric: options.Metrics = None,
     by_query: Annotated[bool, "Print ktu and rbo of each query instead of the means."] = False,
-    depth: Annotated[int, options.option("Compute ktu and rbo down to this rank.", min=1)] = 1000,
+    depth: Annotated[int, "Compute ktu and rbo down to this rank.", {"min": 1}] = 1000,
     p: Annotated[float, "Persistence of rbo: how likely the next rank is looked at."] = 0.95,
     protocol: options.Protocol = "default",
     *,

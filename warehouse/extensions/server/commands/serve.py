@@ -21,31 +21,25 @@ EXAMPLES = {
 
 def serve(
     host: Annotated[str, "The address to listen on; 0.0.0.0 is all of them."] = "127.0.0.1",
-    port: Annotated[int, options.option("The port; 0 takes a free one.", min=0, max=65535)] = 8080,
+    port: Annotated[int, "The port; 0 takes a free one.", {"min": 0, "max": 65535}] = 8080,
     token: Annotated[
         str | None,
-        options.option(
-            "The password of readers, with any user name; needed beyond this machine.",
-            envvar="WAREHOUSE_TOKEN",
-        ),
+        "The password of readers, with any user name; needed beyond this machine.",
+        {"envvar": "WAREHOUSE_TOKEN"},
     ] = None,
     token_file: Annotated[
         Path | None,
-        options.option(
-            "Take the password from a file, which no list of processes shows.",
-            metavar="FILE",
-            envvar="WAREHOUSE_TOKEN_FILE",
-        ),
+        "Take the password from a file, which no list of processes shows.",
+        {"metavar": "FILE", "envvar": "WAREHOUSE_TOKEN_FILE"},
     ] = None,
     allow_host: Annotated[
-        list[str] | None, options.option("Another name of this server; repeatable.", metavar="NAME")
+        list[str] | None, "Another name of this server; repeatable.", {"metavar": "NAME"}
     ] = None,
-    depth: Annotated[int, options.option("Show so many documents of each list.", min=1)] = 20,
+    depth: Annotated[int, "Show so many documents of each list.", {"min": 1}] = 20,
     lake: Annotated[
         str | None,
-        options.option(
-            "Serve what a team has pushed into this lake, not the database.", metavar="URL"
-        ),
+        "Serve what a team has pushed into this lake, not the database.",
+        {"metavar": "URL"},
     ] = None,
     *,
     database: options.LimitedFile,
