@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
-    from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.answers import LoadedAssessments, LoadedNuggets
+    from warehouse.ingest.attributes import LoadedAttributes
     from warehouse.ingest.edit import Edited
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
-    from warehouse.ingest.steps import Outcomes
+    from warehouse.ingest.steps import Loaded, Outcomes
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
     from warehouse.readers.arguments import Source
     from warehouse.report.bundles import Exported
@@ -174,7 +174,7 @@ class Warehouse:
         >>> Warehouse(folder + "/it.duckdb").ingest_qrels("tiny", path, iterations=True).num_rows
         2
         """
-        from warehouse.ingest import stage_qrels
+        from warehouse.ingest.qrels import stage_qrels
 
         return self.load(dataset, source, lambda con, name: stage_qrels(con, source, name, **how))
 
@@ -201,7 +201,7 @@ class Warehouse:
         >>> wh.ingest_training("films", {"ann": {"alien": 1}}).status
         'loaded'
         """
-        from warehouse.ingest import stage_training
+        from warehouse.ingest.qrels import stage_training
 
         return self.load(
             dataset, source, lambda con, name: stage_training(con, source, name, **how)
@@ -235,8 +235,7 @@ class Warehouse:
         >>> wh.ingest_run(source={"q1": {"d2": 1.5}}, name="tasb").dataset
         'tiny'
         """
-        from warehouse.ingest import stage_run
-        from warehouse.ingest.runs import take_description
+        from warehouse.ingest.runs import stage_run, take_description
 
         options = take_description(how)
         return self.load(
@@ -355,7 +354,7 @@ class Warehouse:
         >>> wh.ingest_attributes("films", {"up": {"year": 2009}}, of="docs", name="years").columns
         {'year': 'number'}
         """
-        from warehouse.ingest import stage_table
+        from warehouse.ingest.attributes import stage_table
 
         return self.load(
             dataset, source,
@@ -582,7 +581,7 @@ class Warehouse:
         [('2', 1, 2.0, 0.6666666666666666, 'a', 'a'), ('1', 1, 1.0, 0.3333333333333333, 'b', 'b')]
         """
         from warehouse.analyze import datasets
-        from warehouse.ingest import make_deciles
+        from warehouse.ingest.deciles import make_deciles
 
         with self.file.staging() as staging:
             with staging.read() as con:
@@ -637,7 +636,7 @@ class Warehouse:
         [('x', 4.0), ('z', 2.0), ('y', 2.0)]
         """
         from warehouse.fuse.fused_run import fuse
-        from warehouse.ingest import RunOptions
+        from warehouse.ingest.runs import RunOptions
 
         options = RunOptions(name=name, system=system, tags=dict(tags or {}), run_at=run_at)
         return fuse(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from warehouse.errors import WarehouseError
-from warehouse.ingest.steps import Loaded
 from warehouse.readers.arguments import JudgmentRows, Rows
 
-OnRun = Callable[[object, Loaded | WarehouseError], None]
+if TYPE_CHECKING:
+    from warehouse.ingest.steps import Loaded
+
+OnRun = Callable[[object, "Loaded | WarehouseError"], None]
 
 
 class _Labelled(TypedDict, total=False):

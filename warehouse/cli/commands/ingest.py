@@ -14,9 +14,10 @@ from warehouse.cli.progress import Progress, sizes
 from warehouse.errors import UsageError, WarehouseError, command, counted, listing
 
 if TYPE_CHECKING:
-    from warehouse.ingest import Loaded, LoadedAttributes
     from warehouse.ingest.answers import LoadedAssessments
+    from warehouse.ingest.attributes import LoadedAttributes
     from warehouse.ingest.folder import Folder
+    from warehouse.ingest.steps import Loaded
 
 SECTION, PLACE = "Load", 1
 ALSO = {"runs": "run"}
@@ -94,7 +95,7 @@ def folder(
     says which metrics are computed.
     """
     from warehouse.cli.commands.evaluate import narrate
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
 
     wh = database.open()
     failed: list[WarehouseError] = []

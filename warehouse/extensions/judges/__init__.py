@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from warehouse.analyze import run_choice
     from warehouse.extensions.judges.comparisons import Found
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
     from warehouse.metrics.notation import Metrics
     from warehouse.report.result import Result
     from warehouse.warehouse import Names, Warehouse

@@ -12,7 +12,7 @@ from warehouse.cli.progress import Progress
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
 
 EXAMPLES = {
     "ingest mlflow": (
