@@ -135,12 +135,9 @@ def format_option(
         return output.choose_format(named, ctx.params.get("out"), more, safe=safe)
 
     return typer.Option(
-        "--format",
-        "-f",
-        callback=choose,
-        show_default="as the name of the file says, else table",
+        "--format", "-f", callback=choose, show_default="as the name of the file says, else table",
         help=help,
-    )
+    )  # fmt: skip
 
 
 def _check_output(value: Path | None) -> Path | None:

@@ -88,17 +88,9 @@ def agree(
     wh = database.open()
     with Progress("comparing"):
         found = wh.agree(
-            dataset,
-            runs or (),
-            of=of,
-            metrics=metric or (),
-            against=against,
-            depth=depth,
-            p=p,
-            over=over,
-            protocol=protocol,
-            **choice.asked(),
-        )
+            dataset, runs or (), of=of, metrics=metric or (), against=against, depth=depth, p=p,
+            over=over, protocol=protocol, **choice.asked(),
+        )  # fmt: skip
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: orders of runs are over all queries; leave it out with --of runs"

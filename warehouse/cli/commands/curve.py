@@ -52,14 +52,9 @@ def curve(
     wh = database.open()
     with Progress("computing", "curve", 1) as step:
         found = wh.curve(
-            dataset,
-            name,
-            runs=run or (),
-            query=query,
-            store=store,
-            protocol=protocol,
+            dataset, name, runs=run or (), query=query, store=store, protocol=protocol,
             on_curve=step,
-        )
+        )  # fmt: skip
     if table.format != "html" or table.out is None:
         table.show(found)
         return

@@ -64,13 +64,9 @@ def make(
     """
     wh = database.open()
     made = wh.make_deciles(
-        dataset,
-        origin=origin,
-        by=cast(Literal["mass", "count"], by),
-        parts=parts,
-        name=name,
+        dataset, origin=origin, by=cast(Literal["mass", "count"], by), parts=parts, name=name,
         replace=replace,
-    )
+    )  # fmt: skip
     version = f", version {made.version}" if made.status == "replaced" else ""
     status = "made" if made.status == "loaded" else made.status
     for warning in made.warnings:

@@ -36,13 +36,9 @@ def edit(
     if name is None and system is None and not tags and not without:
         raise UsageError("nothing to change: --name, --system, --tag or --without")
     found = database.open().edit(
-        dataset,
-        run,
-        name=name,
-        system=system,
-        tags=options.pairs(tags, "--tag"),
+        dataset, run, name=name, system=system, tags=options.pairs(tags, "--tag"),
         without=without or (),
-    )
+    )  # fmt: skip
     said = [f"system {found.system}"] if found.system else []
     said += [f"{key}={value}" for key, value in found.tags.items()]
     output.say(f"{dataset}/{found.run}: {', '.join(said) or 'no system and no tags'}")

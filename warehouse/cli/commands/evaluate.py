@@ -88,20 +88,10 @@ def evaluate(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", "metric", len(wanted)) as step:
         done = wh.evaluate(
-            dataset,
-            runs=run or (),
-            metrics=wanted,
-            slices=slice or (),
-            protocol=protocol,
-            exclude=exclude,
-            qrels=qrels,
-            dry_run=dry_run,
-            on_metric=step,
-            engine=engine,
-            master=master,
-            by=by,
-            exchange=exchange,
-        )
+            dataset, runs=run or (), metrics=wanted, slices=slice or (), protocol=protocol,
+            exclude=exclude, qrels=qrels, dry_run=dry_run, on_metric=step, engine=engine,
+            master=master, by=by, exchange=exchange,
+        )  # fmt: skip
     narrate(done, dry_run=dry_run)
     if exclude is not None:
         say(f"protocol {done.protocol}: {protocols.left_out(done.protocol)}")

@@ -89,14 +89,9 @@ def query(
         screen = output.screen_for(table.format, table.out, places=places, wide=table.wide)
         with output.open_writer(table.out, table.format) as write:
             answer = wh.stream(
-                text,
-                params,
-                write=write,
-                format=screen or table.format,
-                limit=limit,
-                places=places,
-                timeout=seconds,
-            )
+                text, params, write=write, format=screen or table.format, limit=limit,
+                places=places, timeout=seconds,
+            )  # fmt: skip
     if answer.rows == 0:
         output.say("no rows")
     elif answer.truncated:

@@ -63,17 +63,9 @@ def reproduce(
     wh = database.open()
     with Progress("comparing"):
         found = extension.reproduce(
-            wh,
-            dataset,
-            original,
-            reproduced,
-            base=base,
-            replicated_in=other,
-            metrics=metric or (),
-            depth=depth,
-            p=p,
-            protocol=protocol,
-        )
+            wh, dataset, original, reproduced, base=base, replicated_in=other, metrics=metric or (),
+            depth=depth, p=p, protocol=protocol,
+        )  # fmt: skip
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: a replication has other queries, so there are no lists to compare"
