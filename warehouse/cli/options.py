@@ -384,7 +384,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class State:
-    """Which values are shown: of when, against which qrels, by which rules."""
+    """The time, the qrels and the protocol of the values that are shown."""
 
     as_of: AsOf = None
     qrels: QrelsVersion = None
@@ -423,7 +423,7 @@ class JudgmentRows(_Mapped):
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a new run."""
+    """The description of a new run."""
 
     system: System = None
     tag: Tags = None

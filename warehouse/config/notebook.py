@@ -1,4 +1,4 @@
-"""What notebooks show of values that are no `Result`: a table with a limited number of rows."""
+"""Tables for notebooks, with a limited number of rows, of values that are no `Result`."""
 
 from __future__ import annotations
 

@@ -47,5 +47,5 @@ class Scoring(Rules, Files, total=False):
 
 
 def part(kind: type[Rules | Files], how: Mapping[str, Any]) -> Any:
-    """Return those of some arguments that are of a kind."""
+    """Return the given arguments of one kind."""
     return {name: how[name] for name in kind.__annotations__ if name in how}

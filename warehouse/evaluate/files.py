@@ -167,7 +167,7 @@ def opened(
     queries: object | None = None,
     **how: Unpack[Files],
 ) -> tuple[Truth, Reading]:
-    """Read what runs are scored against; return it, and how the runs are read."""
+    """Read the qrels of a plan; return them, and the options for reading its runs."""
     kind = readers.qrels_kind(how.get("qrels_format"), iterations=how.get("iterations", False))
     of_qrels, of_runs = sides(
         kind,

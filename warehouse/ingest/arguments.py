@@ -35,7 +35,7 @@ class Qrels(_Labelled, JudgmentRows, total=False):
 
 
 class About(TypedDict, total=False):
-    """What is known of runs beside their content."""
+    """The description of runs, which their content does not give."""
 
     name_from: Literal["stem", "tag"]
     system: str | None

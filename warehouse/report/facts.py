@@ -1,4 +1,4 @@
-"""What the results of some methods have beside their rows; the methods say which they have."""
+"""The tables and facts of results; the docstrings of the methods name them."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Result(Facts):
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """Return what a notebook may show: the table, or the chart with the table as Markdown.
+        """Return the forms for a notebook: the table, or the chart and the table as Markdown.
 
         JupyterLab prefers HTML to Vega-Lite, and Vega-Lite to Markdown, which others show.
         """
