@@ -248,12 +248,18 @@ def test_a_notebook_gets_tables_and_charts(demo_db: str) -> None:
     wh = Warehouse(demo_db)
     for found in (wh.history("dl19", "nDCG@10"), wh.curve("dl19", "ROC", runs=RUNS)):
         bundle = found._repr_mimebundle_()
-        assert set(bundle) == {"text/plain", "text/html", VEGA_LITE}
+        assert set(bundle) == {"text/plain", "text/markdown", VEGA_LITE}
+        # the order of JupyterLab 4: htmlRendererFactory 50, vega5-extension 57, Markdown 60, text 120
+        ranks = {"text/html": 50, VEGA_LITE: 57, "text/markdown": 60, "text/plain": 120}
+        assert min(bundle, key=ranks.__getitem__) == VEGA_LITE
+        assert found._repr_html_() is None  # a kernel would add it to the bundle
+        assert bundle["text/markdown"].startswith("| ")
+        assert found.notes[0] in bundle["text/markdown"]
         assert bundle[VEGA_LITE]["$schema"].endswith("/vega-lite/v5.json")
         assert json.loads(json.dumps(bundle[VEGA_LITE])) is not None
         assert bundle["text/plain"] == repr(found)
         assert set(found._repr_mimebundle_(include={VEGA_LITE})) == {VEGA_LITE}
-        assert set(found._repr_mimebundle_(exclude={VEGA_LITE})) == {"text/plain", "text/html"}
+        assert set(found._repr_mimebundle_(exclude={VEGA_LITE})) == {"text/plain", "text/markdown"}
     board = wh.leaderboard("dl19", metrics="nDCG@10")._repr_mimebundle_()
     assert set(board) == {"text/plain", "text/html"}
     assert "<th" in board["text/html"]

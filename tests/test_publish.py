@@ -16,6 +16,7 @@ from projects import command
 from test_schema import storage_version
 
 from warehouse.cli.commands import publish
+from warehouse.cli.options import LimitedFile
 from warehouse.errors import LockedError, UsageError
 from warehouse.report.file_replacement import replace_folder
 from warehouse.warehouse import Warehouse
@@ -202,7 +203,7 @@ def test_only_a_replica_is_replaced(small: Warehouse) -> None:
     assert not Path("-").exists()
     # what was written before the other failed is told
     with redirect_stderr(StringIO()) as text, pytest.raises(UsageError, match="is not a replica"):
-        publish.publish(Path("one"), Path("one"), db=Path("w.duckdb"))
+        publish.publish(Path("one"), Path("one"), database=LimitedFile(Path("w.duckdb")))
     assert text.getvalue().startswith("one: published, ")
     assert leftovers() == []
 

@@ -167,3 +167,34 @@ def test_help_fits_a_person() -> None:
     assert Warehouse.__mro__ == (Warehouse, object)
     public = [name for name in vars(Warehouse) if not name.startswith("_")]
     assert all(getattr(Warehouse, name).__doc__ for name in public)
+
+
+def test_notebooks_show_tables_of_outcomes_and_scores(wh: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "truth.qrels").write_text("q1 0 a 1\n")
+    (tmp_path / "one.run").write_text("q1 Q0 a 1 2.5 one\n")
+    loaded = wh.ingest_folder("files", tmp_path)
+    shown = loaded._repr_html_()
+    assert "<td>qrels</td><td>files</td><td>loaded</td><td>1</td><td>1</td><td>1</td>" in shown
+    assert "<td>run</td><td>one</td><td>loaded</td>" in shown
+    wrong = wh.ingest_runs("files", [tmp_path / "one.run", tmp_path / "<b>.run"])._repr_html_()
+    assert "<td>error</td>" in wrong
+    assert "&lt;b&gt;.run" in wrong
+    done = wh.evaluate("files", metrics="RR")._repr_html_()
+    assert "<tr><td>1</td><td>0</td><td>0</td><td>1</td></tr>" in done
+    runs = [{"q1": {"a": 1.0}} for _ in range(45)]
+    board = Warehouse.score({"q1": {"a": 1}}, runs, "RR")._repr_html_()
+    assert board.count("<td>1.0000</td>") == 40
+    assert "<div>… 5 more rows</div>" in board
+    one = Warehouse.score({"q1": {"a": 1}}, runs[0], "RR")._repr_html_()
+    assert one.count("<tr>") == 3  # the head, q1 and all
+    assert "more rows" not in one
+
+
+def test_a_notebook_shows_the_first_rows(wh: Warehouse) -> None:
+    wh.init()
+    shown = wh.query("select unnest(range(45)) as i")._repr_html_()
+    assert isinstance(shown, str)
+    assert shown.count("<tr>") == 41
+    assert "> 39</td>" in shown
+    assert "> 40</td>" not in shown
+    assert "<div>… 5 more rows</div>" in shown

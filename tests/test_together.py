@@ -13,7 +13,8 @@ import pytest
 
 from warehouse import Warehouse
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.ingest import load_staged, many_runs
+from warehouse.ingest import many_runs
+from warehouse.ingest.runs import load_staged
 from warehouse.readers import batches
 
 pytestmark = pytest.mark.core

@@ -6,10 +6,11 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from warehouse.analyze import meant_metrics, sql_query
 from warehouse.config import project
+from warehouse.config.explicit import explicit
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import (
     UsageError,
@@ -22,6 +23,7 @@ from warehouse.errors import (
 from warehouse.evaluate import scoring
 from warehouse.evaluate.scorer import Scorer, scorer
 from warehouse.evaluate.scoring import Scores
+from warehouse.ingest.arguments import Qrels, Run, Runs, Training
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics
 from warehouse.report import replica
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
     from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
-    from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.attributes import LoadedAttributes
     from warehouse.ingest.edit import Edited
     from warehouse.ingest.folder import Folder
     from warehouse.ingest.forget import Forgotten, ForgottenDataset
     from warehouse.ingest.scores import ForgottenScores, LoadedScores
+    from warehouse.ingest.steps import Loaded, Outcomes
     from warehouse.ingest.texts import ForgottenTexts, LoadedTexts
+    from warehouse.readers.arguments import Source
     from warehouse.report.bundles import Exported
     from warehouse.report.formats import Writer
     from warehouse.report.pages.folder import Report
@@ -136,22 +140,15 @@ class Warehouse:
 
     # ----------------------------------------------------------------------------------- Load
 
+    @overload
+    def ingest_qrels(self, dataset: str | None, source: Source, **how: Unpack[Qrels]) -> Loaded: ...
+    @overload
     def ingest_qrels(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        label: str | None = None,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        relevance: str | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        is_global: bool = False,
-        queries: object | None = None,
-        iterations: bool = False,
-        replace: bool = False,
+        self, *, source: Source, dataset: str | None = None, **how: Unpack[Qrels]
+    ) -> Loaded: ...
+    @explicit(Qrels)
+    def ingest_qrels(
+        self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
         """Load judgments: a path, '-' for stdin, a dict, a data frame, Arrow table, relation or Result.
 
@@ -175,31 +172,21 @@ class Warehouse:
         >>> Warehouse(folder + "/it.duckdb").ingest_qrels("tiny", path, iterations=True).num_rows
         2
         """
-        from warehouse.ingest import stage_qrels
+        from warehouse.ingest.qrels import stage_qrels
 
-        return self.load(
-            dataset, source,
-            lambda con, name: stage_qrels(
-                con, source, name,
-                label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, where=where, repeated=repeated, is_global=is_global,
-                queries=queries, iterations=iterations, replace=replace,
-            ),
-        )  # fmt: skip
+        return self.load(dataset, source, lambda con, name: stage_qrels(con, source, name, **how))
 
+    @overload
     def ingest_training(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        label: str | None = None,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        relevance: str | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
+        self, dataset: str | None, source: Source, **how: Unpack[Training]
+    ) -> Loaded: ...
+    @overload
+    def ingest_training(
+        self, *, source: Source, dataset: str | None = None, **how: Unpack[Training]
+    ) -> Loaded: ...
+    @explicit(Training)
+    def ingest_training(
+        self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
@@ -212,35 +199,21 @@ class Warehouse:
         >>> wh.ingest_training("films", {"ann": {"alien": 1}}).status
         'loaded'
         """
-        from warehouse.ingest import stage_training
+        from warehouse.ingest.qrels import stage_training
 
         return self.load(
-            dataset, source,
-            lambda con, name: stage_training(
-                con, source, name,
-                label=label, format=format, columns=columns, relevance=relevance,
-                normalise=normalise, where=where, repeated=repeated, replace=replace,
-            ),
-        )  # fmt: skip
+            dataset, source, lambda con, name: stage_training(con, source, name, **how)
+        )
 
+    @overload
+    def ingest_run(self, dataset: str | None, source: Source, **how: Unpack[Run]) -> Loaded: ...
+    @overload
     def ingest_run(
-        self,
-        dataset: str | None = None,
-        source: object = None,
-        *,
-        name: str | None = None,
-        name_from: Literal["stem", "tag"] = "stem",
-        system: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        run_at: dt.datetime | None = None,
-        lower_is_better: bool = False,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
-        where_it_lies: bool = False,
+        self, *, source: Source, dataset: str | None = None, **how: Unpack[Run]
+    ) -> Loaded: ...
+    @explicit(Run, name_from="stem")
+    def ingest_run(
+        self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
         """Load a run; sources are those of `ingest_qrels`.
 
@@ -260,39 +233,25 @@ class Warehouse:
         >>> wh.ingest_run(source={"q1": {"d2": 1.5}}, name="tasb").dataset
         'tiny'
         """
-        from warehouse.ingest import stage_run
-        from warehouse.ingest.runs import check_options, given
+        from warehouse.ingest.runs import stage_run, take_description
 
-        options = given(name, name_from, system, tags, run_at, lower_is_better, where_it_lies)
-        check_options(options)
+        options = take_description(how)
         return self.load(
-            dataset, source,
-            lambda con, chosen: stage_run(
-                con, source, chosen, options,
-                format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
-                replace=replace,
-            ),
-        )  # fmt: skip
+            dataset, source, lambda con, chosen: stage_run(con, source, chosen, options, **how)
+        )
 
+    @overload
     def ingest_runs(
-        self,
-        dataset: str | None = None,
-        sources: object = None,
-        *,
-        name_from: Literal["stem", "tag"] = "stem",
-        system: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        run_at: dt.datetime | None = None,
-        lower_is_better: bool = False,
-        format: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        normalise: str | None = None,
-        where: str | None = None,
-        repeated: str | None = None,
-        replace: bool = False,
-        where_it_lies: bool = False,
-        on_run: Callable[[object, Loaded | WarehouseError], None] | None = None,
-    ) -> list[Loaded | WarehouseError]:
+        self, dataset: str | None, sources: Source, **how: Unpack[Runs]
+    ) -> Outcomes[Loaded | WarehouseError]: ...
+    @overload
+    def ingest_runs(
+        self, *, sources: Source, dataset: str | None = None, **how: Unpack[Runs]
+    ) -> Outcomes[Loaded | WarehouseError]: ...
+    @explicit(Runs, name_from="stem")
+    def ingest_runs(
+        self, dataset: str | None = None, sources: Source | None = None, **how: Any
+    ) -> Outcomes[Loaded | WarehouseError]:
         """Load many runs, in batches of one transaction each; faster than one by one.
 
         Returns the outcome of each source, in order. A source that cannot be loaded, or that would
@@ -308,17 +267,12 @@ class Warehouse:
         ['Loaded', 'InputError']
         """
         from warehouse.ingest.many_runs import load_runs
-        from warehouse.ingest.runs import check_options, given
+        from warehouse.ingest.runs import take_description
         from warehouse.readers import batches
 
-        options = given(None, name_from, system, tags, run_at, lower_is_better, where_it_lies)
-        check_options(options)
+        options = take_description(how)
         name = self.to_load(dataset, sources)
-        return load_runs(
-            self.file, batches.source_list(sources), name, options,
-            format=format, columns=columns, normalise=normalise, where=where, repeated=repeated,
-            replace=replace, on_run=on_run or (lambda source, done: None),
-        )  # fmt: skip
+        return load_runs(self.file, batches.source_list(sources), name, options, **how)
 
     def ingest_folder(
         self,
@@ -328,7 +282,7 @@ class Warehouse:
         replace: bool = False,
         on_found: Callable[[Folder], None] | None = None,
         on_file: Callable[[object, Loaded | LoadedAttributes | WarehouseError], None] | None = None,
-    ) -> list[Loaded | LoadedAttributes | WarehouseError]:
+    ) -> Outcomes[Loaded | LoadedAttributes | WarehouseError]:
         """Load the qrels and the runs below a folder, whatever their formats.
 
         What a file is, its beginning says: as what it can be read. If that is both, it is qrels if
@@ -348,13 +302,14 @@ class Warehouse:
         [('qrels', 'tiny'), ('run', 'one')]
         """
         from warehouse.ingest.folder import beside_texts, look_into
+        from warehouse.ingest.steps import Outcomes
 
         name = self.to_load(dataset, folder)
         files = look_into(Path(folder or ""), name)
         if on_found is not None:
             on_found(files)
         tell = on_file or (lambda source, done: None)
-        done: list[Loaded | LoadedAttributes | WarehouseError] = []
+        done: Outcomes[Loaded | LoadedAttributes | WarehouseError] = Outcomes()
         if files.qrels is not None:
             done.append(self.ingest_qrels(name, files.qrels, replace=replace))
             tell(files.qrels, done[0])
@@ -369,12 +324,13 @@ class Warehouse:
                 )
             )  # fmt: skip
             tell(files.queries, done[-1])
-        return [*done, *self.ingest_runs(name, files.runs, replace=replace, on_run=tell)]
+        done += self.ingest_runs(name, files.runs, replace=replace, on_run=tell)
+        return done
 
     def ingest_attributes(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         of: Literal["docs", "queries"],
         name: str | None = None,
@@ -396,7 +352,7 @@ class Warehouse:
         >>> wh.ingest_attributes("films", {"up": {"year": 2009}}, of="docs", name="years").columns
         {'year': 'number'}
         """
-        from warehouse.ingest import stage_table
+        from warehouse.ingest.attributes import stage_table
 
         return self.load(
             dataset, source,
@@ -410,7 +366,7 @@ class Warehouse:
     def ingest_text(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         of: Literal["docs", "queries"],
         name: str | None = None,
@@ -449,7 +405,7 @@ class Warehouse:
     def ingest_scores(
         self,
         dataset: str | None = None,
-        source: object = None,
+        source: Source | None = None,
         *,
         name: str | None = None,
         judge: str | None = None,
@@ -527,7 +483,7 @@ class Warehouse:
         [('2', 1, 2.0, 0.6666666666666666, 'a', 'a'), ('1', 1, 1.0, 0.3333333333333333, 'b', 'b')]
         """
         from warehouse.analyze import datasets
-        from warehouse.ingest import make_deciles
+        from warehouse.ingest.deciles import make_deciles
 
         with self.file.staging() as staging:
             with staging.read() as con:
@@ -582,7 +538,7 @@ class Warehouse:
         [('x', 4.0), ('z', 2.0), ('y', 2.0)]
         """
         from warehouse.fuse.fused_run import fuse
-        from warehouse.ingest import RunOptions
+        from warehouse.ingest.runs import RunOptions
 
         options = RunOptions(name=name, system=system, tags=dict(tags or {}), run_at=run_at)
         return fuse(

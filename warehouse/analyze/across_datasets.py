@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Literal
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import column_names, datasets, significance
 from warehouse.analyze.board import Board, of_first, put_together, undefined_notes
@@ -17,7 +18,7 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep, records
 
-Weights = str | Mapping[str, float]
+Weights = Literal["equal", "relevant", "queries"] | Mapping[str, float]
 # The weightings of datasets in words, and their columns in the sizes of datasets.
 WEIGHTS = {
     "equal": "each counts the same",
@@ -28,7 +29,7 @@ BY = ("run", "system")
 _RANKS, _VALUES = "temp.main.dataset_rank", "temp.main.dataset_value"
 
 
-def named_datasets(con: duckdb.DuckDBPyConnection, given: str | Iterable[str] | None) -> list[str]:
+def named_datasets(con: Connection, given: str | Iterable[str] | None) -> list[str]:
     """Return the named datasets, each once, or the only one; `proj*` stands for all such names."""
     if given is None:
         return [datasets.chosen(con, None)]
@@ -52,7 +53,7 @@ def check_by(by: str) -> None:
 
 
 def of_datasets(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     datasets: Sequence[str],
     metrics: Sequence[str],
     protocol: Protocol,
@@ -130,12 +131,7 @@ def of_datasets(
 
 
 def _put_ranks(
-    con: duckdb.DuckDBPyConnection,
-    scope: Mapping[str, object],
-    metric: str,
-    by: str,
-    alpha: float,
-    direction: str,
+    con: Connection, scope: Mapping[str, object], metric: str, by: str, alpha: float, direction: str
 ) -> tuple[list[str], float | None]:
     """Put the ranks of the runs over the datasets into a table.
 
@@ -199,9 +195,7 @@ def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
         raise UsageError("\n".join(problems))
 
 
-def weights_of(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], weights: Weights
-) -> dict[str, float]:
+def weights_of(con: Connection, datasets: Sequence[str], weights: Weights) -> dict[str, float]:
     """Return the weight of each dataset, counted or as given, after `check_weights`."""
     if isinstance(weights, str):
         rows = con.execute(
@@ -220,10 +214,7 @@ def weights_of(
 
 
 def _chosen(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    metrics: Sequence[str],
-    protocol: Protocol,
+    con: Connection, datasets: Sequence[str], metrics: Sequence[str], protocol: Protocol
 ) -> dict[str, dict[str, Valued]]:
     """Return the metrics to show, which must have values in every dataset, as stored in each."""
     found: dict[str, dict[str, Valued]] = {}
@@ -251,7 +242,7 @@ def _how(weighed: Mapping[str, float], weights: Weights) -> str:
 
 
 def _left_out(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     datasets: Sequence[str],
     metrics: Sequence[str],
     by: str,

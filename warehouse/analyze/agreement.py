@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
@@ -44,13 +45,13 @@ class Agreement:
     `attribute, run, metric, pearson, spearman, tau_b, queries, left_out`.
     """
 
-    relation: duckdb.DuckDBPyRelation
+    relation: Relation
     notes: tuple[str, ...] = ()
-    queries: duckdb.DuckDBPyRelation | None = None
+    queries: Relation | None = None
 
 
 def agree(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | Iterable[str] | None,
     runs: str | Iterable[str],
     *,
@@ -104,7 +105,7 @@ def _only(datasets: Sequence[str]) -> Sequence[str]:
 
 
 def of_documents(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     names: Sequence[str],
     protocol: Protocol,
@@ -174,7 +175,7 @@ def _ids(pairs: Sequence[tuple[ranked_lists.Run, ranked_lists.Run]]) -> dict[str
     }
 
 
-def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[str, ...]:
+def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
     """Say what the means are over, and what is left out."""
     rows = database.records(relation)
     notes = []
@@ -198,7 +199,7 @@ def _notes_of_documents(relation: duckdb.DuckDBPyRelation, over: str) -> tuple[s
 
 
 def of_runs(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     datasets: Sequence[str],
     metrics: Sequence[str],
     protocol: Protocol,
@@ -249,7 +250,7 @@ def of_runs(
 
 
 def of_queries(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     metrics: Sequence[str],
     protocol: Protocol,
@@ -291,10 +292,7 @@ def of_queries(
 
 
 def _ranking(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    metrics: Sequence[str],
-    protocol: Protocol,
+    con: Connection, datasets: Sequence[str], metrics: Sequence[str], protocol: Protocol
 ) -> list[str]:
     """Return the metrics to order runs by: the named ones, or all that the datasets share."""
     shared: list[str] = []
@@ -314,7 +312,7 @@ def _ranking(
     return found
 
 
-def _notes_of_runs(relation: duckdb.DuckDBPyRelation, by: str) -> tuple[str, ...]:
+def _notes_of_runs(relation: Relation, by: str) -> tuple[str, ...]:
     """Say which runs are left out, and which values are undefined."""
     rows = database.records(relation)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import column_names, stored_metrics
 from warehouse.errors import listing
@@ -31,7 +33,7 @@ class Board:
     then the difference of mean ranks from which Nemenyi's test tells two apart, at `alpha`.
     """
 
-    relation: duckdb.DuckDBPyRelation
+    relation: Relation
     metrics: Mapping[str, str]
     directions: Mapping[str, str]
     datasets: tuple[str, ...]
@@ -40,13 +42,13 @@ class Board:
     told: tuple[str, ...] = ()
     computed: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
-    wins: duckdb.DuckDBPyRelation | None = None
+    wins: Relation | None = None
     critical: float | None = None
     alpha: float = 0.05
 
 
 @contextmanager
-def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -> Iterator[None]:
+def narrowed(con: Connection, dataset: str, protocol: Protocol) -> Iterator[None]:
     """Look up the current values of a dataset once, for all reads of `current_score`.
 
     What the file has stored as current needs no look-up. Where the connection reads another state, this
@@ -66,7 +68,7 @@ def narrowed(con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol) -
 
 
 def of_dataset(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     metrics: Sequence[str],
     protocol: Protocol,
@@ -105,8 +107,8 @@ def of_dataset(
 
 
 def of_first(
-    board: duckdb.DuckDBPyRelation, top: int | None, slice: str | None = None
-) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
+    board: Relation, top: int | None, slice: str | None = None
+) -> tuple[Relation, tuple[str, ...]]:
     """Return a board as it is shown, and notes about runs at a shown place that `top` cuts off."""
     shown = board.project('* exclude ("runs at place")')
     if top is None:
@@ -133,8 +135,8 @@ def put_together(
 
 
 def undefined_notes(
-    con: duckdb.DuckDBPyConnection,
-    relation: duckdb.DuckDBPyRelation,
+    con: Connection,
+    relation: Relation,
     found: Mapping[str, Mapping[str, stored_metrics.Valued]],
     metrics: Sequence[str],
     protocol: Protocol,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import compare, resampling, significance
 from warehouse.analyze.board import Board
@@ -36,9 +36,7 @@ def width_of(metric: str) -> str:
     return f"{metric} ±"
 
 
-def with_intervals(
-    con: duckdb.DuckDBPyConnection, shown: Board, protocol: Protocol, alpha: float
-) -> Board:
+def with_intervals(con: Connection, shown: Board, protocol: Protocol, alpha: float) -> Board:
     """Return a board with the half-width of each mean's t-interval in a column beside it."""
     compare.How(alpha=alpha)
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
@@ -88,13 +86,7 @@ def tested(metrics: Sequence[str | None]) -> str:
     return found
 
 
-def groups(
-    con: duckdb.DuckDBPyConnection,
-    board: Board,
-    protocol: Protocol,
-    metric: str,
-    alpha: float,
-) -> Groups:
+def groups(con: Connection, board: Board, protocol: Protocol, metric: str, alpha: float) -> Groups:
     """Return the groups of a whole board: a best run, and those not significantly different from it.
 
     All pairs of runs are tested by the metric that the board is sorted by, with Holm's correction.
@@ -125,7 +117,7 @@ def groups(
     )
 
 
-def with_groups(con: duckdb.DuckDBPyConnection, shown: Board, found: Groups) -> Board:
+def with_groups(con: Connection, shown: Board, found: Groups) -> Board:
     """Return a board, or the top of it, with the group of each run in a column after its place."""
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
     numbers = _Column(GROUP, "integer", [found.numbers[run] for run in runs], "place")
@@ -141,7 +133,7 @@ class Ranked:
 
 
 def rank_intervals(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     board: Board,
     protocol: Protocol,
     metric: str | None,
@@ -188,7 +180,7 @@ def _unresolved(how: compare.How) -> str:
 
 
 def _together(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     found: compare.Gathered,
     ranks: Mapping[str, resampling.Ranks],
     how: compare.How,
@@ -228,7 +220,7 @@ def _together(
     )
 
 
-def with_ranks(con: duckdb.DuckDBPyConnection, shown: Board, found: Ranked) -> Board:
+def with_ranks(con: Connection, shown: Board, found: Ranked) -> Board:
     """Return a board, or the top of it, with the ranks of each run in columns after its place."""
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
     ranks = [found.ranks[run] for run in runs]
@@ -257,12 +249,7 @@ def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[st
 
 
 def _wider(
-    con: duckdb.DuckDBPyConnection,
-    shown: Board,
-    runs: list[str],
-    columns: Sequence[_Column],
-    note: str,
-    name: str,
+    con: Connection, shown: Board, runs: list[str], columns: Sequence[_Column], note: str, name: str
 ) -> Board:
     """Return a board with more columns, each after an existing one; `runs` are those of its rows."""
     wanted = [

@@ -9,7 +9,8 @@ from itertools import combinations, groupby
 from operator import itemgetter
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import ranked_lists, resampling, significance, stored_metrics
 from warehouse.analyze.resampling import Chance, Resampling
@@ -193,8 +194,8 @@ class Compared:
     probabilities that the run is worse than the base, practically equal, or better.
     """
 
-    values: duckdb.DuckDBPyRelation
-    pairs: duckdb.DuckDBPyRelation
+    values: Relation
+    pairs: Relation
     dataset: str
     runs: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -292,7 +293,7 @@ def pairs_of(
 
 
 def current_runs(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     asked: Sequence[str],
     metrics: Sequence[str],
@@ -320,11 +321,7 @@ def current_runs(
 
 
 def gather(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    runs: Sequence[str],
-    metrics: Sequence[str],
-    protocol: Protocol,
+    con: Connection, dataset: str, runs: Sequence[str], metrics: Sequence[str], protocol: Protocol
 ) -> Gathered:
     """Read the values of current runs. Raises UsageError if one is missing or of an older formula."""
     found = Gathered(list(runs), list(metrics))
@@ -371,7 +368,7 @@ def gather(
     return found
 
 
-def _hold_out(con: duckdb.DuckDBPyConnection, found: Gathered) -> None:
+def _hold_out(con: Connection, found: Gathered) -> None:
     """Replace the values of runs by those over the queries that no run was trained on.
 
     Raises UsageError for a metric that is not put together from the values of queries alone.
@@ -395,7 +392,7 @@ def _hold_out(con: duckdb.DuckDBPyConnection, found: Gathered) -> None:
 
 
 def compare(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     found: Gathered,
     pairs: Sequence[tuple[int, int]],
     how: How,
@@ -450,7 +447,7 @@ def compare(
     return rows
 
 
-def _paired(con: duckdb.DuckDBPyConnection, found: Gathered, how: How) -> Iterator[dict[str, Any]]:
+def _paired(con: Connection, found: Gathered, how: How) -> Iterator[dict[str, Any]]:
     """Return everything about each pair that needs no resampling."""
     sql = render(
         "analyses/paired",
@@ -506,7 +503,7 @@ def _bound(rows: list[dict[str, Any]], found: Gathered, how: How) -> None:
             row["p"] = max(row["p"], row["least_p"])
 
 
-def standardise(con: duckdb.DuckDBPyConnection, found: Gathered, scale: str) -> None:
+def standardise(con: Connection, found: Gathered, scale: str) -> None:
     """Replace the values of each query by standardised ones, and the values of runs by their means.
 
     Raises UsageError for a metric whose value of a run is no mean over the queries.
@@ -528,7 +525,7 @@ def standardise(con: duckdb.DuckDBPyConnection, found: Gathered, scale: str) -> 
     found.scores |= {(metric, run): value for metric, run, value in rows}
 
 
-def _put_tested(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:
+def _put_tested(con: Connection, rows: list[dict[str, Any]]) -> None:
     """Make the table `tested` of the differences and their deviations."""
     con.execute(
         "create or replace temp table tested as select unnest(range(len($n))) as hypothesis, "
@@ -543,7 +540,7 @@ def _put_tested(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> N
 
 
 def _put_posterior(
-    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], rope: float, better: Sequence[int]
+    con: Connection, rows: list[dict[str, Any]], rope: float, better: Sequence[int]
 ) -> None:
     """Put into the rows how probable it is that the run is worse than the base, equal or better."""
     sql = render("analyses/posterior", tested="temp.main.tested", rope=float(rope))
@@ -552,14 +549,14 @@ def _put_posterior(
         rows[number] |= {"p_worse": worse, "p_equal": equal, "p_better": best}
 
 
-def _put_power(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
+def _put_power(con: Connection, rows: list[dict[str, Any]], how: How) -> None:
     """Put into the rows what their queries detect, and how many their differences need."""
     sql = render("analyses/power", tested="temp.main.tested", alpha=how.alpha, power=POWER)
     for number, detectable, needed in con.execute(sql).fetchall():
         rows[number] |= {"detectable": detectable, "queries_needed": needed}
 
 
-def _variances(con: duckdb.DuckDBPyConnection, num_runs: int) -> Iterator[list[dict[str, Any]]]:
+def _variances(con: Connection, num_runs: int) -> Iterator[list[dict[str, Any]]]:
     """Yield a two-way analysis of variance of each metric, with a row for each of its hypotheses.
 
     The means, the differences and the error are over the queries for which every run has a value;
@@ -582,9 +579,7 @@ def _p_of_runs(one: Mapping[str, Any]) -> float | None:
     return significance.variance_ratio(one["variance_ratio"], one["num_runs"], one["degrees"])
 
 
-def _test_by_variance(
-    con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How, num_runs: int
-) -> None:
+def _test_by_variance(con: Connection, rows: list[dict[str, Any]], how: How, num_runs: int) -> None:
     """Put the outcome of Tukey's test after a two-way analysis of variance into the rows."""
     for some in _variances(con, num_runs):
         first = some[0]
@@ -603,7 +598,7 @@ def _test_by_variance(
             }  # fmt: skip
 
 
-def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> None:
+def _test_by_ranks(con: Connection, rows: list[dict[str, Any]]) -> None:
     """Put the outcome of Wilcoxon's test into the rows."""
     resampling.put_differences(con, list(range(len(rows))))
     lists = con.execute(
@@ -616,7 +611,7 @@ def _test_by_ranks(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -
             rows[number] |= {"statistic": statistic, "p": p, "leaning": leaning}
 
 
-def put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothesis]) -> None:
+def put_hypotheses(con: Connection, hypotheses: Sequence[Hypothesis]) -> None:
     """Make the table `hypothesis`; each is numbered by its place."""
     con.execute(
         "create or replace temp table hypothesis as select "
@@ -631,7 +626,7 @@ def put_hypotheses(con: duckdb.DuckDBPyConnection, hypotheses: Sequence[Hypothes
     )
 
 
-def adjust(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], how: How) -> None:
+def adjust(con: Connection, rows: list[dict[str, Any]], how: How) -> None:
     """Correct the p-values of each family of hypotheses: those of a metric, or all."""
     con.execute(
         "create or replace temp table tested as select unnest(range(len($p))) as hypothesis, "

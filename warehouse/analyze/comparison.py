@@ -9,7 +9,8 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import past, ranked_lists, run_choice, significance, stored_metrics
 from warehouse.analyze.compare import (
@@ -55,11 +56,8 @@ def letter(number: int) -> str:
 
 
 def relation(
-    con: duckdb.DuckDBPyConnection,
-    rows: Sequence[Mapping[str, Any]],
-    columns: Mapping[str, str],
-    name: str,
-) -> duckdb.DuckDBPyRelation:
+    con: Connection, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str
+) -> Relation:
     """Return rows as a relation with these columns, in their order."""
     made = ", ".join(f"unnest(${column}::{kind}[]) as {column}" for column, kind in columns.items())
     given = {column: [row[column] for row in rows] for column in columns}
@@ -168,7 +166,7 @@ def compare(
 
 
 def _best_first(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     runs: Sequence[str],
     metrics: Sequence[str],
@@ -194,7 +192,7 @@ def _best_first(
 
 
 def _best_scaled_first(
-    con: duckdb.DuckDBPyConnection, dataset: str, found: Gathered, sort: str, rules: Protocol
+    con: Connection, dataset: str, found: Gathered, sort: str, rules: Protocol
 ) -> list[str]:
     """Return the runs in the order of their standardised values, best first."""
     number = found.metrics.index(stored_metrics.one_name(con, [dataset], sort, rules))
@@ -229,10 +227,7 @@ def _check_known(names: Sequence[str], known: Sequence[Metric]) -> None:
 
 
 def _judged(
-    con: duckdb.DuckDBPyConnection,
-    metrics: Sequence[Metric],
-    rules: Protocol,
-    runs: Sequence[Candidate],
+    con: Connection, metrics: Sequence[Metric], rules: Protocol, runs: Sequence[Candidate]
 ) -> Values:
     """Return, by metric and run, the share of judged documents down to the metric's cutoff."""
     if any(
@@ -253,7 +248,7 @@ def _judged(
 
 
 def compared(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     found: Gathered,
     rows: Sequence[Mapping[str, Any]],
     dataset: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import metric_catalogue
 from warehouse.analyze.pages import relation
@@ -11,7 +11,7 @@ from warehouse.metrics import protocols as rules
 from warehouse.metrics.header import Axis
 
 
-def curves() -> duckdb.DuckDBPyRelation:
+def curves() -> Relation:
     """Return every curve: `curve, title, summary, x, y, over_queries, parameters, elsewhere`.
 
     >>> curves().filter("curve = 'ROC[@k]'").project("x, over_queries").fetchall()
@@ -34,7 +34,7 @@ def curves() -> duckdb.DuckDBPyRelation:
     return relation(columns, rows)
 
 
-def curves_for_people(format: str) -> duckdb.DuckDBPyRelation:
+def curves_for_people(format: str) -> Relation:
     """Return the curves with the columns that fit the format."""
     if format == "table":
         return curves().project("curve, title, over_queries")

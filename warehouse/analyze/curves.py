@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import datasets
 from warehouse.config.project import request
@@ -34,7 +35,7 @@ class Trace:
     whether they were stored. `notes` are sentences for people.
     """
 
-    relation: duckdb.DuckDBPyRelation
+    relation: Relation
     metric: Metric
     dataset: str
     protocol: Protocol
@@ -114,7 +115,7 @@ def curve(
 
 
 def stored_curve(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     metric: Metric,
     dataset: str,
     runs: Sequence[str],
@@ -160,7 +161,7 @@ def stored_curve(
     )
 
 
-def _notes(points: duckdb.DuckDBPyRelation, metric: Metric, without: Sequence[str]) -> list[str]:
+def _notes(points: Relation, metric: Metric, without: Sequence[str]) -> list[str]:
     notes = []
     if without:
         notes.append(f"{metric} has no point for {listing(without)}: nothing to draw it from")
@@ -179,7 +180,7 @@ def _notes(points: duckdb.DuckDBPyRelation, metric: Metric, without: Sequence[st
     return notes
 
 
-def judged_queries(con: duckdb.DuckDBPyConnection, dataset: str) -> list[str]:
+def judged_queries(con: Connection, dataset: str) -> list[str]:
     """Return the queries that the current qrels of a dataset judge."""
     rows = con.execute(render("analyses/judged_queries"), {"dataset": dataset}).fetchall()
     return [str(row[0]) for row in rows]

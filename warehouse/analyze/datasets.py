@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import UsageError, check_text, check_word, command, listing
 from warehouse.sql_text.templates import render
@@ -10,7 +10,7 @@ from warehouse.sql_text.templates import render
 _FIRST = "; the dataset comes first, by its name"
 
 
-def names(con: duckdb.DuckDBPyConnection, *, emptied: bool = False) -> list[str]:
+def names(con: Connection, *, emptied: bool = False) -> list[str]:
     """Return the names of the datasets, also of those from which everything was removed if asked."""
     sql = (
         "select name from dataset order by name" if emptied else render("statements/known_datasets")
@@ -23,7 +23,7 @@ def check_one(dataset: str | None) -> str | None:
     return None if dataset is None else check_text("dataset", dataset, _FIRST)
 
 
-def check(con: duckdb.DuckDBPyConnection, dataset: str | None) -> None:
+def check(con: Connection, dataset: str | None) -> None:
     """Refuse an unknown dataset with the nearest known one; None stands for all."""
     name = check_one(dataset)
     if name is not None:
@@ -32,7 +32,7 @@ def check(con: duckdb.DuckDBPyConnection, dataset: str | None) -> None:
             check_word("dataset", name, known)
 
 
-def chosen(con: duckdb.DuckDBPyConnection, dataset: str | None) -> str:
+def chosen(con: Connection, dataset: str | None) -> str:
     """Return a dataset, or the only one. Raises UsageError if there is no such dataset."""
     if dataset is not None:
         check(con, dataset)

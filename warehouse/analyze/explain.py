@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, command, listing, nearest
@@ -47,7 +48,7 @@ class Explanation:
     value was computed for this and is not stored.
     """
 
-    relation: duckdb.DuckDBPyRelation
+    relation: Relation
     run: str
     dataset: str
     metric: str
@@ -76,7 +77,7 @@ class Explanation:
 
 
 def explain(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | None,
     run: str,
     query: str,
@@ -102,7 +103,7 @@ def explain(
 
 
 def _in_order(
-    con: duckdb.DuckDBPyConnection, dataset: str, run: str, query: str, metric: Asked | None
+    con: Connection, dataset: str, run: str, query: str, metric: Asked | None
 ) -> tuple[str, Asked | None]:
     """Return the query and the metric, in whichever order they came; refuse a run that is not first."""
     words = [run, query, *([metric] if isinstance(metric, str) else [])]
@@ -122,9 +123,7 @@ def _in_order(
     )
 
 
-def _kinds(
-    con: duckdb.DuckDBPyConnection, dataset: str, words: Sequence[str]
-) -> dict[str, set[str]]:
+def _kinds(con: Connection, dataset: str, words: Sequence[str]) -> dict[str, set[str]]:
     """Return what each word may be: a run, a metric or a query of the dataset."""
     rows = con.execute(
         "select run, 'run' from runs where dataset = $dataset and list_contains($words, run) "
@@ -142,7 +141,7 @@ def _kinds(
 
 
 def _explain(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     run: str,
     query: str,
@@ -193,9 +192,7 @@ def _explain(
     )
 
 
-def _tie_range(
-    con: duckdb.DuckDBPyConnection, length: int, metric: str, protocol: Protocol
-) -> TieRange | None:
+def _tie_range(con: Connection, length: int, metric: str, protocol: Protocol) -> TieRange | None:
     """Return what the order of equal scores does to the value of the whole list, which is in scope."""
     known = known_metric(metric)
     if known is None or protocol.name not in protocols.catalogue():
@@ -205,7 +202,7 @@ def _tie_range(
 
 
 def _provenance(
-    con: duckdb.DuckDBPyConnection, run: str, metric: str, dataset: str, protocol: Protocol
+    con: Connection, run: str, metric: str, dataset: str, protocol: Protocol
 ) -> dict[str, Any]:
     """Return the catalogue row behind a value; refuse what has no value."""
     stored_metrics.choose(con, dataset, [metric], protocol)
@@ -226,9 +223,7 @@ def _provenance(
     raise UsageError(f"{run}: no run of that name has a value of {metric} in {dataset}{hint}")
 
 
-def _value(
-    con: duckdb.DuckDBPyConnection, evaluation_id: int, query: str, metric: str
-) -> float | None:
+def _value(con: Connection, evaluation_id: int, query: str, metric: str) -> float | None:
     rows = con.execute(
         "select query_id, value from query_score where evaluation_id = $id and part is null "
         "order by query_id",
@@ -241,15 +236,13 @@ def _value(
     return values[query]
 
 
-def _is_stale(
-    con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, dataset: str, fingerprint: str
-) -> bool:
+def _is_stale(con: Connection, work: Plan, metric: Metric, dataset: str, fingerprint: str) -> bool:
     contents = requirements.contents(con, work, dataset)
     return fingerprint_of(work, metric, contents) != fingerprint
 
 
 def _prefixes(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     found: dict[str, Any],
     query: str,
     protocol: Protocol,
@@ -267,7 +260,7 @@ def _prefixes(
     )  # fmt: skip
 
 
-def _missed(con: duckdb.DuckDBPyConnection, rel: object) -> tuple[str, ...]:
+def _missed(con: Connection, rel: object) -> tuple[str, ...]:
     """Return what is relevant to the metric and not in the list, the highest grades first."""
     rows = con.execute(
         "select doc_id from scope_judgment anti join listed using (doc_id) "
@@ -278,7 +271,7 @@ def _missed(con: duckdb.DuckDBPyConnection, rel: object) -> tuple[str, ...]:
     return tuple(str(row[0]) for row in rows)
 
 
-def _computed(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def _computed(con: Connection) -> dict[str, Any]:
     """Return the length of the list and the value that the engine gives the whole of it."""
     ((length,),) = con.execute("select count(*) from listed").fetchall()
     rows = con.execute(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import datasets, stored_metrics
 from warehouse.errors import UsageError, check_at_least, none_yet
@@ -23,7 +24,7 @@ from warehouse.store import database
 
 
 def explained_lists(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     metric: str,
     queries: Sequence[str],
@@ -31,7 +32,7 @@ def explained_lists(
     top: int,
     protocol: str,
     runs: Sequence[str] = (),
-) -> duckdb.DuckDBPyRelation:
+) -> Relation:
     """Return the first `top` documents of the lists of all current runs, or of some, for some queries.
 
     Columns: `run, query_id, rank, doc_id, relevance, part`, as `explain` has them. `part` is null

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warnings import catch_warnings, simplefilter
 
-import duckdb
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse import extending
 from warehouse.analyze.pages import relation
@@ -15,7 +15,7 @@ from warehouse.readers import registry
 _COLUMNS = ("extension", "origin", "gives", "left out", "summary")
 
 
-def extensions() -> duckdb.DuckDBPyRelation:
+def extensions() -> Relation:
     """Return the extensions: `extension, origin, gives, left out, summary`.
 
     Every part is tried first but commands, which are the command line's.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import metric_catalogue
 from warehouse.analyze.pages import relation
@@ -11,7 +11,7 @@ from warehouse.metrics.fusion import Method
 from warehouse.sql_text import functions
 
 
-def fusions() -> duckdb.DuckDBPyRelation:
+def fusions() -> Relation:
     """Return every method: `method, title, summary, reads, needs, parameters, tuned, elsewhere`.
 
     `reads` is scores or ranks, `needs` names what a method needs besides the runs, and `tuned` has the
@@ -39,7 +39,7 @@ def fusions() -> duckdb.DuckDBPyRelation:
     return relation(columns, rows)
 
 
-def fusions_for_people(format: str) -> duckdb.DuckDBPyRelation:
+def fusions_for_people(format: str) -> Relation:
     """Return the methods with the columns that fit the format."""
     if format == "table":
         return fusions().project("method, reads, needs, parameters, title")

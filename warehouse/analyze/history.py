@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import datasets, past, run_choice, stored_metrics
 from warehouse.analyze.past import State
@@ -34,7 +35,7 @@ class Timeline:
     for by.
     """
 
-    relation: duckdb.DuckDBPyRelation
+    relation: Relation
     metric: str
     dataset: str
     protocol: str
@@ -46,7 +47,7 @@ class Timeline:
 
 
 def history(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | None,
     metric: Asked | None,
     *,
@@ -79,12 +80,7 @@ def history(
 
 
 def _timeline(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    name: str,
-    protocol: Protocol,
-    *,
-    wanted: State,
+    con: Connection, dataset: str, name: str, protocol: Protocol, *, wanted: State
 ) -> Timeline:
     """Return every version of the runs with a value against the current qrels, oldest first.
 
@@ -149,15 +145,15 @@ class QrelsDiff:
     """
 
     dataset: str
-    counts: duckdb.DuckDBPyRelation
-    rows: duckdb.DuckDBPyRelation
-    boards: duckdb.DuckDBPyRelation
-    taus: duckdb.DuckDBPyRelation
+    counts: Relation
+    rows: Relation
+    boards: Relation
+    taus: Relation
     notes: tuple[str, ...] = ()
 
 
 def qrels_diff(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | None,
     before: int,
     after: int,
@@ -211,9 +207,7 @@ def qrels_diff(
     )
 
 
-def _of_older_formulas(
-    values: duckdb.DuckDBPyRelation, dataset: str, protocol: Protocol
-) -> Iterator[str]:
+def _of_older_formulas(values: Relation, dataset: str, protocol: Protocol) -> Iterator[str]:
     """Say which values against a version are by an older formula, and how to renew them."""
     older = values.filter("not has_newest_formula").aggregate(
         "version, list(distinct metric order by metric) as metrics", "version"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import across_datasets, board, past, run_choice, stored_metrics
 from warehouse.analyze.board import Board
@@ -19,7 +19,7 @@ from warehouse.store import database
 
 
 def leaderboard(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | Iterable[str] | None,
     *,
     metrics: Metrics = (),
@@ -141,7 +141,7 @@ def leaderboard(
 
 
 def _without_values(
-    con: duckdb.DuckDBPyConnection, dataset: str, names: list[str], rules: Protocol
+    con: Connection, dataset: str, names: list[str], rules: Protocol
 ) -> tuple[str, ...]:
     """Return a note about the runs that have no values, if there are any."""
     rows = con.execute(
@@ -163,11 +163,7 @@ def _without_values(
 
 
 def _names(
-    con: duckdb.DuckDBPyConnection,
-    datasets: list[str],
-    metrics: Metrics,
-    sort: str | None,
-    rules: Protocol,
+    con: Connection, datasets: list[str], metrics: Metrics, sort: str | None, rules: Protocol
 ) -> tuple[list[str], str | None]:
     """Return the canonical names of the metrics to show, and of that to sort by."""
     names = stored_metrics.names(con, datasets, metrics, rules)

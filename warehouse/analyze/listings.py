@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import datasets, stored_metrics, view_examples
 from warehouse.errors import UsageError, no_such_run
@@ -10,22 +11,18 @@ from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 
-def listing(
-    con: duckdb.DuckDBPyConnection, of: str, dataset: str | None
-) -> duckdb.DuckDBPyRelation:
+def listing(con: Connection, of: str, dataset: str | None) -> Relation:
     """Return the rows of a template for one dataset or for all."""
     datasets.check(con, dataset)
     return database.keep(con, render(f"analyses/{of}"), {"dataset": dataset})
 
 
-def all_datasets(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+def all_datasets(con: Connection) -> Relation:
     """Return the datasets with their qrels and the number of runs."""
     return database.keep(con, render("analyses/datasets"))
 
 
-def slices(
-    con: duckdb.DuckDBPyConnection, dataset: str | None, name: str | None
-) -> duckdb.DuckDBPyRelation:
+def slices(con: Connection, dataset: str | None, name: str | None) -> Relation:
     """Return the evaluated slices, or the parts of one slice of a dataset."""
     if name is None:
         return listing(con, "slices", dataset)
@@ -34,9 +31,7 @@ def slices(
     return database.keep(con, render("analyses/slice_parts"), {"dataset": dataset, "slice": name})
 
 
-def run_versions(
-    con: duckdb.DuckDBPyConnection, dataset: str | None, run: str | None
-) -> duckdb.DuckDBPyRelation:
+def run_versions(con: Connection, dataset: str | None, run: str | None) -> Relation:
     """Return the versions of a run, or of all, with their provenance, newest first.
 
     Forgotten ones are included.
@@ -49,7 +44,7 @@ def run_versions(
     return found
 
 
-def schema(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+def schema(con: Connection) -> Relation:
     """Return every view and table with its columns and their meaning; see `Warehouse.schema`."""
     sql = render(
         "analyses/schema",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import DefinitionError, UsageError, listing
 from warehouse.metrics.notation import parse_one
@@ -33,7 +33,7 @@ def words(sql: str, params: Mapping[str, object]) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def told(con: duckdb.DuckDBPyConnection, names: list[str]) -> str:
+def told(con: Connection, names: list[str]) -> str:
     """Say by which names stored metrics are known that some words mean; else return an empty text."""
     rows = con.execute(
         f"select distinct metric from {ALIAS}.store.evaluation where kind = 'metric'"

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
 
-import duckdb
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze.pages import origin, relation
 from warehouse.errors import UsageError
@@ -22,7 +22,7 @@ from warehouse.metrics.template import Template
 from warehouse.sql_text.quoting import literal
 
 
-def metrics() -> duckdb.DuckDBPyRelation:
+def metrics() -> Relation:
     """Return every metric.
 
     Columns: `metric, title, summary, better, parameters, undefined, elsewhere, origin, maturity`.
@@ -54,7 +54,7 @@ def metrics() -> duckdb.DuckDBPyRelation:
     return relation(columns, rows)
 
 
-def metrics_for_people(format: str) -> duckdb.DuckDBPyRelation:
+def metrics_for_people(format: str) -> Relation:
     """Return the metrics with the columns that fit the format."""
     if format == "table":
         marks = " ".join(f"when {literal(k)} then {literal(' ' + v)}" for k, v in MARKS.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.metrics import protocols as rules
 from warehouse.metrics.protocols import Protocol
@@ -13,7 +13,7 @@ from warehouse.store import database
 from warehouse.store.database import keep
 
 
-def relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> duckdb.DuckDBPyRelation:
+def relation(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Relation:
     """Return rows as a relation with columns of these names."""
     every = rows or [[None] * len(columns)]
     values = ",\n".join("(" + ", ".join(literal(cell) for cell in row) + ")" for row in every)
@@ -27,7 +27,7 @@ def origin(*, is_own: bool) -> str:
     return "project" if is_own else "package"
 
 
-def protocols() -> duckdb.DuckDBPyRelation:
+def protocols() -> Relation:
     """Return every protocol: `protocol, origin, summary`."""
     rows = [
         (p.name, origin(is_own=rules.is_own(p.name)), p.summary) for p in rules.catalogue().values()
@@ -35,7 +35,7 @@ def protocols() -> duckdb.DuckDBPyRelation:
     return relation(("protocol", "origin", "summary"), rows)
 
 
-def protocols_for_people(format: str) -> duckdb.DuckDBPyRelation:
+def protocols_for_people(format: str) -> Relation:
     """Return the protocols with what fits the format: a table has the first sentence of summaries."""
     if format == "table":
         return protocols().project(
@@ -53,7 +53,7 @@ def summaries(names: Sequence[str]) -> list[str]:
     return [f"{name}: {rules.get(name).summary}" for name in dict.fromkeys(names)]
 
 
-def compare_protocols(names: Sequence[str]) -> duckdb.DuckDBPyRelation:
+def compare_protocols(names: Sequence[str]) -> Relation:
     """Return the rules of some protocols side by side: `rule, differs`, one column per protocol.
 
     `differs` holds ≠ for rules that are not the same in all of them.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import run_choice
 from warehouse.analyze.across_datasets import named_datasets
@@ -76,7 +76,7 @@ def state(as_of: Moment | None, qrels: int | None) -> State:
 
 @contextmanager
 def put(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     datasets: str | Iterable[str] | None,
     wanted: State,
     runs: Choice = run_choice.ALL,
@@ -112,7 +112,7 @@ def put(
 
 @contextmanager
 def put_one(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | None,
     wanted: State,
     runs: Choice = run_choice.ALL,
@@ -138,9 +138,7 @@ def _told(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
         raise UsageError("\n".join([f"{error} ({wanted})", *gone])) from None
 
 
-def _cut(
-    con: duckdb.DuckDBPyConnection, wanted: State, dataset: str | None, *, chosen: bool = False
-) -> None:
+def _cut(con: Connection, wanted: State, dataset: str | None, *, chosen: bool = False) -> None:
     """Put views in place of the catalogue's tables, and the file's views above them.
 
     With `chosen`, they have the runs of the table `chosen_run` alone.
@@ -167,7 +165,7 @@ def shown(moment: dt.datetime) -> str:
     return f"{there:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _check_qrels(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], qrels: int) -> None:
+def _check_qrels(con: Connection, datasets: Sequence[str], qrels: int) -> None:
     if len(datasets) != 1:
         raise UsageError("a version of the qrels belongs to one dataset; name one dataset")
     rows = con.execute(
@@ -183,9 +181,7 @@ def _check_qrels(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], qrels:
         )
 
 
-def _check_time(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], as_of: dt.datetime
-) -> None:
+def _check_time(con: Connection, datasets: Sequence[str], as_of: dt.datetime) -> None:
     for dataset in datasets:
         rows = con.execute(
             f"select min(evaluated_at) from {database.ALIAS}.{database.STORE}.evaluation "
@@ -201,9 +197,7 @@ def _check_time(
             )
 
 
-def _gone(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], as_of: dt.datetime
-) -> tuple[str, ...]:
+def _gone(con: Connection, datasets: Sequence[str], as_of: dt.datetime) -> tuple[str, ...]:
     """Name the runs that were there and have been forgotten since: their values cannot be shown."""
     rows = con.execute(
         "select dataset.name, forgotten_run.name, forgotten_run.version, forgotten_at "

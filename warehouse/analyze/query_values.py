@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import column_names, past, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, listing, nearest
@@ -17,7 +18,7 @@ from warehouse.store.database import is_collected, keep
 
 
 def queries(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | None,
     run: str,
     *,
@@ -27,7 +28,7 @@ def queries(
     protocol: str,
     as_of: past.Moment | None,
     qrels: int | None,
-) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...], dict[str, str]]:
+) -> tuple[Relation, tuple[str, ...], dict[str, str]]:
     """Return a run's values query by query, with notes, and the names that were asked for.
 
     The arguments are those of `Warehouse.queries`.
@@ -53,14 +54,14 @@ def queries(
 
 
 def _queries(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     run: str,
     metrics: Sequence[str],
     protocol: Protocol,
     slice: str | None,
     worst: int | None,
-) -> duckdb.DuckDBPyRelation:
+) -> Relation:
     """Return a run's values with its counts; for a slice, those in each part, without counts."""
     shown = stored_metrics.choose(con, dataset, metrics, protocol, slice)
     column_names.check(shown)
@@ -99,7 +100,7 @@ def _queries(
     )
 
 
-def _put_predictions(con: duckdb.DuckDBPyConnection, dataset: str, run: str) -> None:
+def _put_predictions(con: Connection, dataset: str, run: str) -> None:
     """Put the predictions of a run in scope, and what may be left out of them."""
     ((run_id, qrels_id),) = con.execute(
         "select distinct run_id, qrels_id from scores where dataset = $dataset and run = $run",

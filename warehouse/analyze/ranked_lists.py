@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import datasets
 from warehouse.errors import UsageError, check_at_least, no_such_run, none_yet
@@ -24,9 +24,7 @@ class Run:
     num_predictions: int
 
 
-def current_runs(
-    con: duckdb.DuckDBPyConnection, dataset: str, names: Sequence[str] = ()
-) -> list[Run]:
+def current_runs(con: Connection, dataset: str, names: Sequence[str] = ()) -> list[Run]:
     """Return the named current runs of a dataset, in that order, or all by name.
 
     Raises UsageError for a dataset without runs and for unknown names.
@@ -52,9 +50,7 @@ def whole_lists(protocol: Protocol) -> Protocol:
     return replace(protocol, queries="run", judged_only=False)
 
 
-def put(
-    con: duckdb.DuckDBPyConnection, runs: Sequence[Run], protocol: Protocol, depth: int | None
-) -> int:
+def put(con: Connection, runs: Sequence[Run], protocol: Protocol, depth: int | None) -> int:
     """Make the tables `listed` and `list_length` of some runs' lists; return the longest length.
 
     The lists are in the protocol's order and end at `depth` or at its own. `listed` has `run_id,
@@ -80,7 +76,7 @@ def put(
     return int(rows[0][0])
 
 
-def put_masses(con: duckdb.DuckDBPyConnection, p: float, longest: int) -> None:
+def put_masses(con: Connection, p: float, longest: int) -> None:
     """Make the table `rbo_mass`: the weights of depths in rank-biased overlap, for such lengths."""
     if not 0 < p < 1:
         raise UsageError(f"p of a rank-biased overlap lies between 0 and 1, not {p}")

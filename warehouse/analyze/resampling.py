@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep
@@ -67,7 +67,7 @@ class Resampling:
             self.on_step(label)
 
 
-def put_units(con: duckdb.DuckDBPyConnection) -> None:
+def put_units(con: Connection) -> None:
     """Make the table of each metric's unit, which says how many units are 1, from the compared values.
 
     Differences become whole numbers of units. So they add up exactly, and are equal if they differ
@@ -77,7 +77,7 @@ def put_units(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def randomisation(
-    con: duckdb.DuckDBPyConnection, how: Resampling, differing: Mapping[int, int]
+    con: Connection, how: Resampling, differing: Mapping[int, int]
 ) -> dict[int, Chance]:
     """Return each hypothesis' p in Fisher's randomisation test; `differing` counts queries that differ.
 
@@ -109,9 +109,7 @@ def randomisation(
     return found
 
 
-def tukey(
-    con: duckdb.DuckDBPyConnection, how: Resampling, metric_number: int, num_runs: int
-) -> dict[int, Chance]:
+def tukey(con: Connection, how: Resampling, metric_number: int, num_runs: int) -> dict[int, Chance]:
     """Return each hypothesis' p of a metric in the randomised test of Tukey's honest differences."""
     # a random word for each run, made in pairs
     pairs = [(f"one_{n}", f"other_{n}") for n in range((num_runs + 1) // 2)]
@@ -130,7 +128,7 @@ def tukey(
 
 
 def bootstrap(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     how: Resampling,
     paired: Mapping[int, int],
     alpha: float,
@@ -193,7 +191,7 @@ def bca_shares(below: float, acceleration: float | None, alpha: float) -> tuple[
 
 
 def bootstrap_test(
-    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int]
+    con: Connection, how: Resampling, paired: Mapping[int, int]
 ) -> dict[int, Chance]:
     """Return each hypothesis' p in the paired bootstrap test; `paired` counts the queries of each.
 
@@ -214,7 +212,7 @@ def bootstrap_test(
 
 
 def _resampled(
-    con: duckdb.DuckDBPyConnection, how: Resampling, paired: Mapping[int, int]
+    con: Connection, how: Resampling, paired: Mapping[int, int]
 ) -> Iterator[tuple[int, list[int]]]:
     """Put the differences of hypotheses with as many queries in turn; yield their number and these."""
     groups: defaultdict[int, list[int]] = defaultdict(list)
@@ -242,12 +240,7 @@ class Ranks:
 
 
 def rank_intervals(
-    con: duckdb.DuckDBPyConnection,
-    how: Resampling,
-    metric_number: int,
-    alpha: float,
-    *,
-    lower_is_better: bool,
+    con: Connection, how: Resampling, metric_number: int, alpha: float, *, lower_is_better: bool
 ) -> dict[int, Ranks]:
     """Return the ranks of each run by its mean over resampled queries, the same draws for all runs.
 
@@ -290,9 +283,7 @@ def _pieces(members: list[int], size: int) -> Iterator[list[int]]:
         yield members[start : start + size]
 
 
-def put_differences(
-    con: duckdb.DuckDBPyConnection, members: list[int], *, without_ties: bool = False
-) -> None:
+def put_differences(con: Connection, members: list[int], *, without_ties: bool = False) -> None:
     """Make the table of differences of some hypotheses."""
     sql = render(
         "analyses/paired_differences",

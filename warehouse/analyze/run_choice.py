@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.errors import UsageError, check_names, listing, nearest, no_such_run, none_yet
 from warehouse.sql_text.templates import render
@@ -73,7 +73,7 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def put(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: Choice) -> None:
+def put(con: Connection, datasets: Sequence[str], wanted: Choice) -> None:
     """Make the table `chosen_run` of the runs of some datasets that fit.
 
     Raises UsageError if none does, or if a part of the choice fits none, with the nearest that does.
@@ -93,7 +93,7 @@ def put(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: Choice)
     con.execute(render("statements/chosen_runs", of_versions=wanted.of_versions))
 
 
-def _check(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: Choice) -> None:
+def _check(con: Connection, datasets: Sequence[str], wanted: Choice) -> None:
     ((found, there),) = con.execute(
         "select count(*) filter (where fits), count(*) from fitting_run"
     ).fetchall()
@@ -125,14 +125,14 @@ def _check(con: duckdb.DuckDBPyConnection, datasets: Sequence[str], wanted: Choi
         raise UsageError(f"{where}: no run fits all of {wanted}; leave one of them out")
 
 
-def _any(con: duckdb.DuckDBPyConnection, column: str, pattern: str) -> bool:
+def _any(con: Connection, column: str, pattern: str) -> bool:
     rows = con.execute(
         f"select 1 from fitting_run where {column} = $1 or {column} glob $1 limit 1", [pattern]
     ).fetchall()
     return bool(rows)
 
 
-def _known(con: duckdb.DuckDBPyConnection, column: str) -> list[str]:
+def _known(con: Connection, column: str) -> list[str]:
     rows = con.execute(
         f"select distinct {column} from fitting_run where {column} is not null order by 1"
     ).fetchall()
@@ -144,7 +144,7 @@ def _hint(word: str, known: Sequence[str]) -> str:
 
 
 def expanded(
-    con: duckdb.DuckDBPyConnection, dataset: str, patterns: Sequence[str], *, rest: bool = False
+    con: Connection, dataset: str, patterns: Sequence[str], *, rest: bool = False
 ) -> list[str]:
     """Return the current runs that names and patterns mean, in this order, those of each by name.
 

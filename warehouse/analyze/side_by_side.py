@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import compare, past, ranked_lists, resampling, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least
@@ -25,7 +26,7 @@ class SideBySide:
     judged the document. `texts` has the texts of the queries, as far as they are loaded.
     """
 
-    relation: duckdb.DuckDBPyRelation
+    relation: Relation
     metric: str
     base: str
     run: str
@@ -35,7 +36,7 @@ class SideBySide:
 
 
 def side_by_side(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str | None,
     base: str,
     run: str,
@@ -67,7 +68,7 @@ def side_by_side(
 
 
 def _lists(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     found: compare.Gathered,
     dataset: str,
     protocol: Protocol,

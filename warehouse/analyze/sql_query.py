@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.errors import (
     UsageError,
@@ -80,7 +82,7 @@ def _machine_mb() -> int | None:
         return None
 
 
-def close(con: duckdb.DuckDBPyConnection, sql: str, output: Path | None = None) -> None:
+def close(con: Connection, sql: str, output: Path | None = None) -> None:
     """Permanently close a connection to files, network and settings, except for one output file.
 
     The SQL then finds the views for people by their names alone, as in any other client.
@@ -93,7 +95,7 @@ def close(con: duckdb.DuckDBPyConnection, sql: str, output: Path | None = None) 
         con.execute(setting)
 
 
-def refuse_views_of_the_file(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+def refuse_views_of_the_file(con: Connection, sql: str) -> None:
     """Refuse SQL that names a view or macro of the file in full: it may be another than ours."""
     named = {name.strip('"').lower() for name in _IN_FULL.findall(_COMMENT.sub(" ", sql))}
     if not named:
@@ -110,7 +112,7 @@ def refuse_views_of_the_file(con: duckdb.DuckDBPyConnection, sql: str) -> None:
         )
 
 
-def statement(con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]) -> str:
+def statement(con: Connection, sql: str, params: Mapping[str, object]) -> str:
     """Return the text of the one statement that returns rows; refuse others, and wrong values."""
     if not is_utf8(sql):
         raise UsageError("the SQL is not UTF-8: save it as UTF-8")
@@ -151,11 +153,8 @@ def _kind(found: duckdb.Statement) -> str:
 
 
 def query(
-    con: duckdb.DuckDBPyConnection,
-    sql: str,
-    params: Mapping[str, object],
-    timeout: float | None = None,
-) -> duckdb.DuckDBPyRelation:
+    con: Connection, sql: str, params: Mapping[str, object], timeout: float | None = None
+) -> Relation:
     """Run one statement on a reading connection, within `timeout` seconds, and return its rows."""
     close(con, sql)
     text = statement(con, sql, params)
@@ -168,11 +167,7 @@ def query(
 
 
 def write_parquet(
-    con: duckdb.DuckDBPyConnection,
-    text: str,
-    params: Mapping[str, object],
-    path: Path,
-    limit: int | None,
+    con: Connection, text: str, params: Mapping[str, object], path: Path, limit: int | None
 ) -> int:
     """Write the rows of one statement to the permitted Parquet file; return their number."""
     to = f"to {literal(str(path.absolute()))} (format parquet, use_tmp_file false)"
@@ -192,7 +187,7 @@ def reads_lists(sql: str) -> bool:
     return _LISTS.search(sql) is not None
 
 
-def left_out(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+def left_out(con: Connection, sql: str) -> str:
     """Say which runs a statement over ranked lists lacks; else return an empty text."""
     if not reads_lists(sql):
         return ""
@@ -206,9 +201,7 @@ def left_out(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     return f"the predictions of {names} stay in their files: SQL does not find them"
 
 
-def has_more(
-    con: duckdb.DuckDBPyConnection, text: str, params: Mapping[str, object], rows: int
-) -> bool:
+def has_more(con: Connection, text: str, params: Mapping[str, object], rows: int) -> bool:
     """Whether one statement has more than a number of rows."""
     with in_words(lines_above=1):
         return bool(
@@ -217,7 +210,7 @@ def has_more(
 
 
 @contextmanager
-def _stopped(con: duckdb.DuckDBPyConnection, timeout: float | None) -> Iterator[None]:
+def _stopped(con: Connection, timeout: float | None) -> Iterator[None]:
     """Interrupt whatever runs on the connection when the time is up."""
     if timeout is None:
         yield
@@ -252,7 +245,7 @@ def in_words(timeout: float | None = None, lines_above: int = 0) -> Iterator[Non
 
 
 @contextmanager
-def hinted(con: duckdb.DuckDBPyConnection, sql: str) -> Iterator[None]:
+def hinted(con: Connection, sql: str) -> Iterator[None]:
     """Add to an error about a column that does not exist which columns there are.
 
     The engine suggests columns of tables, some far from what was written, and none of views.
@@ -279,7 +272,7 @@ def hinted(con: duckdb.DuckDBPyConnection, sql: str) -> Iterator[None]:
         raise duckdb.BinderException("\n".join([f"{str(error).rstrip()}\n", *hints])) from error
 
 
-def _hints(con: duckdb.DuckDBPyConnection, sql: str, missing: str) -> list[str]:
+def _hints(con: Connection, sql: str, missing: str) -> list[str]:
     """Return how text is quoted, if that may be meant, and the columns of what the SQL reads."""
     words = [word.lower() for word in _SOURCE.findall(sql)]
     rows = con.execute(

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import datasets
 from warehouse.config import project
@@ -40,7 +40,7 @@ class Valued:
     is_partial: bool = False
 
 
-def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> None:
+def check_slice(con: Connection, dataset: str, slice: str) -> None:
     """Refuse a slice that a dataset does not have, with the nearest one."""
     rows = con.execute(
         "select distinct slice.name from slice join dataset using (dataset_id) "
@@ -57,7 +57,7 @@ def check_slice(con: duckdb.DuckDBPyConnection, dataset: str, slice: str) -> Non
 
 
 def evaluated_metrics(
-    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
+    con: Connection, dataset: str, protocol: Protocol, slice: str | None = None
 ) -> dict[str, Valued]:
     """Return the metrics that a dataset has values of, oldest first; if none, say why.
 
@@ -89,7 +89,7 @@ def _by(slice: str | None) -> str:
 
 
 def _with_values(
-    con: duckdb.DuckDBPyConnection, dataset: str, protocol: Protocol, slice: str | None = None
+    con: Connection, dataset: str, protocol: Protocol, slice: str | None = None
 ) -> dict[str, Valued]:
     rows = con.execute(
         render("analyses/evaluated_metrics", slice=slice),
@@ -103,7 +103,7 @@ def _with_values(
     return found
 
 
-def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
+def _preferences(con: Connection, dataset: str) -> str:
     """Return a note about metrics if the current qrels are preferences, else an empty text."""
     rows = con.execute(
         "select kind from qrels join qrels_version using (qrels_id) "
@@ -115,7 +115,7 @@ def _preferences(con: duckdb.DuckDBPyConnection, dataset: str) -> str:
     return " (its qrels are preferences: only metrics of preferences can be computed)"
 
 
-def stored_rules(con: duckdb.DuckDBPyConnection, name: str) -> Protocol:
+def stored_rules(con: Connection, name: str) -> Protocol:
     """Return a protocol; if it is gone but has values here, return the order used for them."""
     try:
         return protocols.of_values(name)
@@ -143,10 +143,7 @@ def forgotten(metrics: Sequence[str], protocol: str) -> list[str]:
 
 
 def names(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    asked: Metrics,
-    protocol: Protocol,
+    con: Connection, datasets: Sequence[str], asked: Metrics, protocol: Protocol
 ) -> list[str]:
     """Return the canonical names of requested metrics, or else of those that the project's file names.
 
@@ -175,9 +172,7 @@ def names(
     return list(found)
 
 
-def _of_project(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], protocol: Protocol
-) -> list[str]:
+def _of_project(con: Connection, datasets: Sequence[str], protocol: Protocol) -> list[str]:
     """Return the metrics that the project's file has for all of some datasets of this file."""
     if protocol.name not in protocols.catalogue():
         return []
@@ -208,17 +203,14 @@ def labels(asked: Metrics, protocol: Protocol) -> dict[str, str]:
 
 
 def with_values(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    protocol: Protocol,
-    slice: str | None = None,
+    con: Connection, datasets: Sequence[str], protocol: Protocol, slice: str | None = None
 ) -> list[str]:
     """Return the metrics that datasets have values of against the current qrels, oldest first."""
     return [name for dataset in datasets for name in _with_values(con, dataset, protocol, slice)]
 
 
 def with_missing(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     datasets: Sequence[str],
     names: Sequence[str],
     protocol: Protocol,
@@ -267,10 +259,7 @@ def with_missing(
 
 
 def _any_missing(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    metrics: Sequence[Metric],
-    protocol: Protocol,
+    con: Connection, datasets: Sequence[str], metrics: Sequence[Metric], protocol: Protocol
 ) -> bool:
     asked = {
         "datasets": list(datasets),
@@ -317,9 +306,7 @@ def computed_notes(
     return (f"{told}; to store: {store}",)
 
 
-def one_name(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], asked: Asked, protocol: Protocol
-) -> str:
+def one_name(con: Connection, datasets: Sequence[str], asked: Asked, protocol: Protocol) -> str:
     """Return the canonical name for a text that must name one metric."""
     found = names(con, datasets, [asked], protocol)
     if len(found) != 1:
@@ -327,9 +314,7 @@ def one_name(
     return found[0]
 
 
-def first_name(
-    con: duckdb.DuckDBPyConnection, dataset: str, asked: Asked | None, protocol: Protocol
-) -> list[str]:
+def first_name(con: Connection, dataset: str, asked: Asked | None, protocol: Protocol) -> list[str]:
     """Return the canonical name of one metric, or of the first of `names` if none is asked for."""
     if asked is None:
         return names(con, [dataset], [], protocol)[:1]
@@ -337,7 +322,7 @@ def first_name(
 
 
 def chosen(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     metrics: Sequence[str],
     protocol: Protocol,
@@ -357,7 +342,7 @@ def chosen(
 
 
 def choose(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     metrics: Sequence[str],
     protocol: Protocol,
@@ -368,7 +353,7 @@ def choose(
 
 
 def shown(
-    con: duckdb.DuckDBPyConnection, dataset: str, metrics: Metrics, protocol: str
+    con: Connection, dataset: str, metrics: Metrics, protocol: str
 ) -> tuple[Protocol, list[str]]:
     """Return a protocol, and the names of the requested metrics, or of all with values."""
     rules = stored_rules(con, protocol)
@@ -376,7 +361,7 @@ def shown(
 
 
 def evaluate_command(
-    con: duckdb.DuckDBPyConnection,
+    con: Connection,
     dataset: str,
     metrics: Sequence[str],
     protocol: Protocol,
@@ -392,10 +377,7 @@ def evaluate_command(
 
 
 def directions(
-    con: duckdb.DuckDBPyConnection,
-    datasets: Sequence[str],
-    metrics: Sequence[str],
-    protocol: Protocol,
+    con: Connection, datasets: Sequence[str], metrics: Sequence[str], protocol: Protocol
 ) -> dict[str, str]:
     """Return the better direction of each metric, as of when it was last computed."""
     rows = con.execute(
@@ -407,8 +389,6 @@ def directions(
     return {str(metric): str(direction) for metric, direction in rows}
 
 
-def direction(
-    con: duckdb.DuckDBPyConnection, datasets: Sequence[str], metric: str, protocol: Protocol
-) -> str:
+def direction(con: Connection, datasets: Sequence[str], metric: str, protocol: Protocol) -> str:
     """Return the better direction of one metric; see `directions`."""
     return directions(con, datasets, [metric], protocol)[metric]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.readers.kinds import Subject
 from warehouse.sql_text.templates import render
@@ -27,15 +27,13 @@ class Text:
         return "\n".join(part for part in (self.title, self.text) if part)
 
 
-def any_texts(con: duckdb.DuckDBPyConnection, dataset: str, subject: Subject) -> bool:
+def any_texts(con: Connection, dataset: str, subject: Subject) -> bool:
     """Whether a dataset has texts of its queries or documents."""
     sql = "select 1 from text_set_version where dataset = $1 and subject = $2 limit 1"
     return bool(con.execute(sql, [dataset, subject]).fetchall())
 
 
-def texts(
-    con: duckdb.DuckDBPyConnection, dataset: str, subject: Subject, ids: Iterable[str]
-) -> dict[str, Text]:
+def texts(con: Connection, dataset: str, subject: Subject, ids: Iterable[str]) -> dict[str, Text]:
     """Return the texts of some queries or documents, by id; those without a text are missing."""
     if not any_texts(con, dataset, subject):
         return {}

@@ -21,9 +21,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, partial, wraps
+from functools import cache, partial
 from importlib import import_module
-from inspect import Parameter, Signature, signature
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -35,7 +34,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from warehouse import extending
-from warehouse.cli import commands, options
+from warehouse.cli import commands
+from warehouse.cli.signatures import expanded
 from warehouse.config.settings import VERSION
 from warehouse.errors import in_shell, is_utf8
 from warehouse.extending import Found
@@ -293,15 +293,12 @@ def _add(app: typer.Typer, source: ModuleType, called: str = "") -> None:
         about["epilog"] = _epilog(source.EXAMPLES[name])
     if not below:
         about["context_settings"] = getattr(source, "SETTINGS", None)
-        group.command(name, cls=_Command, **about)(_with_safe_csv(getattr(source, function)))
+        group.command(name, cls=_Command, **about)(expanded(getattr(source, function)))
         app.add_typer(group)
         return
     _add_below(group, below if called in below else below | _below(name))
     if name in source.EXAMPLES:
-        about |= {
-            "callback": _with_safe_csv(getattr(source, function)),
-            "invoke_without_command": True,
-        }
+        about |= {"callback": expanded(getattr(source, function)), "invoke_without_command": True}
     else:
         about["help"] = source.__doc__
     app.add_typer(group, name=name, **about)
@@ -316,26 +313,8 @@ def _add_below(group: typer.Typer, below: Mapping[str, ModuleType]) -> None:
     """Add the commands of these full names, each with its module, to their group."""
     for path, source in below.items():
         word = path.split()[1]
-        command = _with_safe_csv(getattr(source, word))
+        command = expanded(getattr(source, word))
         group.command(word, cls=_Command, epilog=_epilog(source.EXAMPLES[path]))(command)
-
-
-def _with_safe_csv(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the option --safe-csv, if it has one for the format of its output."""
-    declared = str(function.__annotations__.get("format", ""))
-    if not declared.endswith("options.Format") and "options.format_option(" not in declared:
-        return function
-
-    @wraps(function)
-    def command(*, safe_csv: bool, **given: Any) -> None:
-        function(**given)
-
-    known = signature(function, eval_str=True).parameters
-    added = Parameter("safe_csv", Parameter.KEYWORD_ONLY, default=False, annotation=options.SafeCsv)
-    keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in known.values()]
-    command.__signature__ = Signature([*keywords, added])  # type: ignore[attr-defined]
-    command.__annotations__ = {**function.__annotations__, "safe_csv": options.SafeCsv}
-    return command
 
 
 def _epilog(lines: Sequence[str]) -> str:

@@ -4,49 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 from warehouse import extending
-from warehouse.cli import output
+from warehouse.cli import options, output
 from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from warehouse.warehouse import Warehouse
 
 _VERSION = "version:"
 
 Lake = Annotated[
     str | None,
-    typer.Option(
-        "--lake",
-        metavar="URL",
-        help="Show what a team has pushed into this lake, not the database; --as-of version:N shows "
-        "what it was after a push.",
-    ),
+    "Show what a team has pushed into this lake, not the database; --as-of version:N shows what it "
+    "was after a push.",
+    {"metavar": "URL"},
 ]
 
 
-@contextmanager
-def reading(
-    db: Path | None, lake: str | None, as_of: str | None
-) -> Iterator[tuple[Path | None, str | None]]:
-    """Yield the database to read and the time of its state: for a lake, a temporary file of it."""
-    from warehouse.store.scratch_folders import scratch_folder
+@dataclass(frozen=True)
+class LakeOrFile:
+    """The database of a command that can also read a lake."""
 
-    number = version(as_of)
-    if lake is None:
-        if number is not None:
-            raise UsageError(f"--as-of {as_of}: only a lake has versions: give it with --lake")
-        yield db, as_of
-        return
-    with scratch_folder() as folder:
-        made = folder / "lake.duckdb"
-        shared = extending.first("lakes", "--lake")
-        collected = shared.collect(lake, made, version=number, lock_timeout=LOCK_TIMEOUT)
-        for note in collected.notes:
-            output.say(note)
-        yield made, as_of if number is None else None
+    lake: Lake = None
+    db: options.Database = None
+    lock_timeout: options.LockTimeout = LOCK_TIMEOUT
+
+    @contextmanager
+    def reading(self, state: options.State) -> Iterator[tuple[Warehouse, options.State]]:
+        """Yield the warehouse, for a lake a temporary file, and the state to read of it."""
+        from warehouse.store.scratch_folders import scratch_folder
+        from warehouse.warehouse import Warehouse
+
+        number = version(state.as_of)
+        if self.lake is None:
+            if number is not None:
+                raise UsageError(
+                    f"--as-of {state.as_of}: only a lake has versions: give it with --lake"
+                )
+            yield Warehouse(self.db, lock_timeout=self.lock_timeout), state
+            return
+        with scratch_folder() as folder:
+            made = folder / "lake.duckdb"
+            shared = extending.first("lakes", "--lake")
+            collected = shared.collect(self.lake, made, version=number, lock_timeout=LOCK_TIMEOUT)
+            for note in collected.notes:
+                output.say(note)
+            read = Warehouse(made, lock_timeout=self.lock_timeout)
+            yield read, state if number is None else replace(state, as_of=None)
 
 
 def version(as_of: str | None) -> int | None:

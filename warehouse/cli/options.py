@@ -5,17 +5,24 @@ from __future__ import annotations
 import datetime as dt
 import glob
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 from warehouse.cli import completion
 from warehouse.config import times
+from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, is_utf8, of_database
 
 if TYPE_CHECKING:
+    import duckdb
+
+    from warehouse.analyze.across_datasets import Weights
     from warehouse.readers.kinds import Contents
+    from warehouse.report.result import Result
+    from warehouse.warehouse import Warehouse
 
 
 def _keep_database(ctx: typer.Context, db: Path | None) -> Path | None:
@@ -28,47 +35,30 @@ def _keep_database(ctx: typer.Context, db: Path | None) -> Path | None:
 
 Database = Annotated[
     Path | None,
-    typer.Option(
-        "--db",
-        callback=_keep_database,
-        envvar="WAREHOUSE_DB",
-        show_default="as warehouse.toml says, else warehouse.duckdb",
-        help="The database file.",
-    ),
+    "The database file.",
+    "--db",
+    {
+        "callback": _keep_database,
+        "envvar": "WAREHOUSE_DB",
+        "show_default": "as warehouse.toml says, else warehouse.duckdb",
+    },
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        show_default="as WAREHOUSE_CONFIG says, else the nearest",
-        help="The project's file: warehouse.toml, or pyproject.toml with [tool.warehouse].",
-    ),
+    "The project's file: warehouse.toml, or pyproject.toml with [tool.warehouse].",
+    {"show_default": "as WAREHOUSE_CONFIG says, else the nearest"},
 ]
-Dataset = Annotated[
-    str,
-    typer.Option(
-        "--dataset", "-d", autocompletion=completion.datasets, help="Name of the dataset."
-    ),
-]
+Dataset = Annotated[str, "Name of the dataset.", "-d", {"autocompletion": completion.datasets}]
 OneDataset = Annotated[
     str | None,
-    typer.Option(
-        "--dataset",
-        "-d",
-        autocompletion=completion.datasets,
-        help="Name of the dataset; default: the only one.",
-    ),
+    "Name of the dataset; default: the only one.",
+    "-d",
+    {"autocompletion": completion.datasets},
 ]
 AnyDataset = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset",
-        "-d",
-        autocompletion=completion.datasets,
-        help="Name of the dataset; default: all.",
-    ),
+    str | None, "Name of the dataset; default: all.", "-d", {"autocompletion": completion.datasets}
 ]
-OneRun = Annotated[str, typer.Argument(autocompletion=completion.runs, help="Name of the run.")]
+OneRun = Annotated[str, "Name of the run.", {"autocompletion": completion.runs}]
 SomeRuns = Annotated[
     list[str] | None,
     typer.Argument(
@@ -77,101 +67,64 @@ SomeRuns = Annotated[
         help="Runs, or patterns, as in 'tas*'; default: all.",
     ),
 ]
-SourceFile = Annotated[
-    str, typer.Argument(help="The file; - is stdin. May be .gz, .bz2, .xz or .zst.")
-]
-QrelsLabel = Annotated[
-    str | None, typer.Option("--label", help="A label for this version of the qrels.")
-]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
+SourceFile = Annotated[str, "The file; - is stdin. May be .gz, .bz2, .xz or .zst."]
+QrelsLabel = Annotated[str | None, "A label for this version of the qrels.", "--label"]
+Seed = Annotated[int, "Seed of the random numbers."]
 _METRIC = (
     "A metric, as in nDCG@10, P(rel=2)@5, map or ndcg_cut_10, or under a name of your own, as in "
     "'gain = nDCG(dcg=exp-log2)@10'; repeatable."
 )
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        autocompletion=completion.metrics,
-        help=_METRIC,
-    ),
-]
+Metrics = Annotated[list[str] | None, _METRIC, "-m", {"autocompletion": completion.metrics}]
 # Metrics to show: what is not stored is computed.
 SHOWN_BY_DEFAULT = "those that warehouse.toml names, else those stored, else nDCG@10 AP P@10 RR"
 ShownMetrics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        autocompletion=completion.metrics,
-        show_default=SHOWN_BY_DEFAULT,
-        help=_METRIC,
-    ),
+    _METRIC,
+    "-m",
+    {"autocompletion": completion.metrics, "show_default": SHOWN_BY_DEFAULT},
 ]
 Protocol = Annotated[
     str,
-    typer.Option(
-        "--protocol",
-        autocompletion=completion.protocols,
-        help="The rules of the evaluation; see: warehouse protocols.",
-    ),
+    "The rules of the evaluation; see: warehouse protocols.",
+    {"autocompletion": completion.protocols},
 ]
 Exclude = Annotated[
     str | None,
-    typer.Option(
-        "--exclude",
-        metavar="self|training|LIST",
-        help="Leave documents out of the rankings, whose ranks close up: the one with the id of its "
-        "query (self), those in the training set (training), or a list by query.",
-    ),
+    "Leave documents out of the rankings, whose ranks close up: the one with the id of its "
+    "query (self), those in the training set (training), or a list by query.",
+    {"metavar": "self|training|LIST"},
 ]
 # Which runs: options of the commands that show several.
 Runs = Annotated[
     list[str] | None,
-    typer.Option(
-        "--run",
-        "-r",
-        autocompletion=completion.runs,
-        help="Only the run of this name, or the runs that fit a pattern, as in 'tas*'; repeatable.",
-    ),
+    "Only the run of this name, or the runs that fit a pattern, as in 'tas*'; repeatable.",
+    "--run",
+    "-r",
+    {"autocompletion": completion.runs},
 ]
 Systems = Annotated[
     list[str] | None,
-    typer.Option(
-        "--system",
-        autocompletion=completion.systems,
-        help="Only the runs of this system, or of those that fit a pattern; repeatable.",
-    ),
+    "Only the runs of this system, or of those that fit a pattern; repeatable.",
+    {"autocompletion": completion.systems},
 ]
 RunTags = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tag",
-        metavar="KEY=VALUE",
-        help="Only the runs with this tag, as in stage=rerank; the value can be a pattern; repeatable.",
-    ),
+    "Only the runs with this tag, as in stage=rerank; the value can be a pattern; repeatable.",
+    {"metavar": "KEY=VALUE"},
 ]
 Slice = Annotated[
     str | None,
-    typer.Option(
-        "--slice",
-        autocompletion=completion.slices,
-        help="Show each part of this slice, which must have been evaluated; see: warehouse slices.",
-    ),
+    "Show each part of this slice, which must have been evaluated; see: warehouse slices.",
+    {"autocompletion": completion.slices},
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option(
-        "--as-of",
-        metavar="TIME",
-        help="Show the state as of the end of a day in UTC (2026-09-01), or as of a time "
-        "(2026-09-01T12:00+02:00).",
-    ),
+    "Show the state as of the end of a day in UTC (2026-09-01), or as of a time "
+    "(2026-09-01T12:00+02:00).",
+    {"metavar": "TIME"},
 ]
 QrelsVersion = Annotated[
-    int | None,
-    typer.Option("--qrels", min=1, help="Use this version of the qrels; default: the current one."),
+    int | None, "Use this version of the qrels; default: the current one.", {"min": 1}
 ]
 
 
@@ -194,12 +147,9 @@ def format_option(
         return output.choose_format(named, ctx.params.get("out"), more, safe=safe)
 
     return typer.Option(
-        "--format",
-        "-f",
-        callback=choose,
-        show_default="as the name of the file says, else table",
+        "--format", "-f", callback=choose, show_default="as the name of the file says, else table",
         help=help,
-    )
+    )  # fmt: skip
 
 
 def _check_output(value: Path | None) -> Path | None:
@@ -215,104 +165,56 @@ Format = Annotated[str, format_option()]
 # eager, as the output is
 SafeCsv = Annotated[
     bool,
-    typer.Option(
-        "--safe-csv",
-        is_eager=True,
-        help="For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
-    ),
+    "For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
+    {"is_eager": True},
 ]
 # eager: it is known when the format is chosen
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        is_eager=True,
-        callback=_check_output,
-        help="Write to this file instead of stdout.",
-    ),
+    "Write to this file instead of stdout.",
+    "--output",
+    "-o",
+    {"is_eager": True, "callback": _check_output},
 ]
-Wide = Annotated[
-    bool,
-    typer.Option(
-        "--wide", help="On a terminal, show everything, even if it is wider than the terminal."
-    ),
-]
-Names = Annotated[
-    bool,
-    typer.Option("--names", help="Say which metric each name in the head of the table stands for."),
-]
-Places = Annotated[
-    int, typer.Option("--places", min=0, max=17, help="Digits after the point in tables.")
-]
+Wide = Annotated[bool, "On a terminal, show everything, even if it is wider than the terminal."]
+Names = Annotated[bool, "Say which metric each name in the head of the table stands for."]
+Places = Annotated[int, "Digits after the point in tables.", {"min": 0, "max": 17}]
 # How a table of a paper is laid out.
 ShownColumns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--columns",
-        metavar="NAME,NAME",
-        help="Show only these columns, in this order, as in run,nDCG@10.",
-    ),
+    "Show only these columns, in this order, as in run,nDCG@10.",
+    {"metavar": "NAME,NAME"},
 ]
 Label = Annotated[
     list[str] | None,
-    typer.Option(
-        "--label",
-        metavar="RUN=NAME",
-        help="Show this name in place of a run's, as in tasb='TAS-B (ours)'; repeatable.",
-    ),
+    "Show this name in place of a run's, as in tasb='TAS-B (ours)'; repeatable.",
+    {"metavar": "RUN=NAME"},
 ]
-Percent = Annotated[
-    bool,
-    typer.Option("--percent", help="Show values of metrics between -1 and 1 times 100."),
-]
+Percent = Annotated[bool, "Show values of metrics between -1 and 1 times 100."]
 LaidOutPlaces = Annotated[
     int | None,
-    typer.Option(
-        "--places",
-        min=0,
-        max=17,
-        show_default="4; in percent 2",
-        help="Digits after the point in tables.",
-    ),
+    "Digits after the point in tables.",
+    {"min": 0, "max": 17, "show_default": "4; in percent 2"},
 ]
 MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit", help="Memory limit for DuckDB, as in 1GB; larger data spill to disk."
-    ),
+    str | None, "Memory limit for DuckDB, as in 1GB; larger data spill to disk."
 ]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads for DuckDB.")]
-Engine = Annotated[
-    str,
-    typer.Option("--engine", help="Where values are computed: local, or spark for many machines."),
-]
+Threads = Annotated[int | None, "Threads for DuckDB.", {"min": 1}]
+Engine = Annotated[str, "Where values are computed: local, or spark for many machines."]
 Master = Annotated[
     str | None,
-    typer.Option(
-        "--master",
-        metavar="URL",
-        show_default="all processors of this machine",
-        help="The cluster of --engine spark, as in spark://host:7077.",
-    ),
+    "The cluster of --engine spark, as in spark://host:7077.",
+    {"metavar": "URL", "show_default": "all processors of this machine"},
 ]
 By = Annotated[
     Literal["run", "query"],
-    typer.Option(
-        "--by",
-        help="What a task of --engine computes: whole runs or, for very large ones, queries.",
-    ),
+    "What a task of --engine computes: whole runs or, for very large ones, queries.",
 ]
-LockTimeout = Annotated[
-    float,
-    typer.Option("--lock-timeout", min=0, help="Seconds to wait, once next, for a locked file."),
-]
+LockTimeout = Annotated[float, "Seconds to wait, once next, for a locked file.", {"min": 0}]
 
 
 def check_engine(engine: str, **given: bool) -> None:
     """Refuse the options of an engine without it; `given` says which of them were named."""
-    from warehouse.errors import UsageError
-
     for name, is_given in given.items():
         if is_given and engine == "local":
             raise UsageError(f"--{name}: goes with --engine spark")
@@ -329,127 +231,220 @@ def input_format(contents: Contents, of: str = "file", name: str = "--format") -
 
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--column",
-        metavar="OURS=THEIRS",
-        help="Read our column from the file's column, as in query_id=user; repeatable.",
-    ),
+    "Read our column from the file's column, as in query_id=user; repeatable.",
+    "--column",
+    {"metavar": "OURS=THEIRS"},
 ]
 QrelsColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--qrels-column",
-        metavar="OURS=THEIRS",
-        help="As --column, for the judgments only; repeatable.",
-    ),
+    list[str] | None, "As --column, for the judgments only; repeatable.", {"metavar": "OURS=THEIRS"}
 ]
 RunColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--run-column", metavar="OURS=THEIRS", help="As --column, for the runs only; repeatable."
-    ),
+    list[str] | None, "As --column, for the runs only; repeatable.", {"metavar": "OURS=THEIRS"}
 ]
 Iterations = Annotated[
-    bool,
-    typer.Option(
-        "--iterations",
-        help="A document can be judged once per iteration, as in qrels for diversity.",
-    ),
+    bool, "A document can be judged once per iteration, as in qrels for diversity."
 ]
 
 System = Annotated[
-    str | None,
-    typer.Option(
-        "--system", autocompletion=completion.systems, help="The system that made the run."
-    ),
+    str | None, "The system that made the run.", {"autocompletion": completion.systems}
 ]
 Tags = Annotated[
-    list[str] | None,
-    typer.Option("--tag", metavar="KEY=VALUE", help="A tag of the run; repeatable."),
+    list[str] | None, "A tag of the run; repeatable.", "--tag", {"metavar": "KEY=VALUE"}
 ]
 RunAt = Annotated[
-    str | None,
-    typer.Option(
-        "--at",
-        help="When the experiment was run, as in 2026-09-01T12:00+02:00; UTC without a zone.",
-    ),
+    str | None, "When the experiment was run, as in 2026-09-01T12:00+02:00; UTC without a zone."
 ]
-Replace = Annotated[
-    bool,
-    typer.Option(
-        "--replace", help="Load other content as a new version; the old one stays readable."
-    ),
-]
+Replace = Annotated[bool, "Load other content as a new version; the old one stays readable."]
 Global = Annotated[
     bool,
-    typer.Option(
-        "--global",
-        help="All queries share one set of judged documents: one id per line (format text), or a "
-        "column doc_id.",
-    ),
+    "All queries share one set of judged documents: one id per line (format text), or a "
+    "column doc_id.",
+    "--global",
 ]
 Queries = Annotated[
     str | None,
-    typer.Option(
-        "--queries",
-        metavar="FILE",
-        help="With --global: read the queries from this file, one id per line; default: the "
-        "queries of the runs.",
-    ),
+    "With --global: read the queries from this file, one id per line; default: the "
+    "queries of the runs.",
+    {"metavar": "FILE"},
 ]
 Normalise = Annotated[
     str | None,
-    typer.Option(
-        "--normalise",
-        metavar="SQL",
-        help="Compute the document id by this SQL expression over a row's columns, as in "
-        "'lower(trim(doc_id))'.",
-    ),
+    "Compute the document id by this SQL expression over a row's columns, as in "
+    "'lower(trim(doc_id))'.",
+    {"metavar": "SQL"},
 ]
 Where = Annotated[
     str | None,
-    typer.Option(
-        "--where",
-        metavar="SQL",
-        help="Read only the rows for which this SQL condition over the file's columns is true, as in "
-        "'timestamp >= 1577836800'; TREC and JSON have our columns, as in 'query_id <> doc_id'.",
-    ),
+    "Read only the rows for which this SQL condition over the file's columns is true, as in "
+    "'timestamp >= 1577836800'; TREC and JSON have our columns, as in 'query_id <> doc_id'.",
+    {"metavar": "SQL"},
 ]
-QrelsWhere = Annotated[
-    str | None,
-    typer.Option("--qrels-where", metavar="SQL", help="As --where, for the judgments only."),
-]
-RunWhere = Annotated[
-    str | None,
-    typer.Option("--run-where", metavar="SQL", help="As --where, for the runs only."),
-]
+QrelsWhere = Annotated[str | None, "As --where, for the judgments only.", {"metavar": "SQL"}]
+RunWhere = Annotated[str | None, "As --where, for the runs only.", {"metavar": "SQL"}]
 Repeated = Annotated[
     str | None,
-    typer.Option(
-        "--repeated",
-        "--keep",
-        metavar="RULE",
-        help="Where a document is there several times for a query, take the best, first, last, max or "
-        "min of its rows, or their sum or count.",
-    ),
+    "Where a document is there several times for a query, take the best, first, last, max or "
+    "min of its rows, or their sum or count.",
+    "--repeated",
+    "--keep",
+    {"metavar": "RULE"},
 ]
-QrelsRepeated = Annotated[
-    str | None,
-    typer.Option("--qrels-repeated", metavar="RULE", help="As --repeated, for the judgments only."),
-]
-RunRepeated = Annotated[
-    str | None,
-    typer.Option("--run-repeated", metavar="RULE", help="As --repeated, for the runs only."),
-]
+QrelsRepeated = Annotated[str | None, "As --repeated, for the judgments only.", {"metavar": "RULE"}]
+RunRepeated = Annotated[str | None, "As --repeated, for the runs only.", {"metavar": "RULE"}]
 Relevance = Annotated[
     str | None,
-    typer.Option(
-        "--relevance",
-        metavar="SQL",
-        help="Compute the relevance by this SQL expression over the columns of a judgment, as in "
-        "'rating >= 4'.",
-    ),
+    "Compute the relevance by this SQL expression over the columns of a judgment, as in "
+    "'rating >= 4'.",
+    {"metavar": "SQL"},
 ]
+
+
+class _Opening:
+    """Options of the database that a command opens."""
+
+    def open(self) -> Warehouse:
+        """Return the warehouse."""
+        from warehouse.warehouse import Warehouse
+
+        path, *limits = vars(self).items()
+        return Warehouse(path[1], **dict(limits))
+
+
+@dataclass(frozen=True)
+class File(_Opening):
+    """The database of a command that reads."""
+
+    db: Database = None
+    lock_timeout: LockTimeout = LOCK_TIMEOUT
+
+
+@dataclass(frozen=True)
+class LimitedFile(_Opening):
+    """The database of a command that computes or loads."""
+
+    db: Database = None
+    memory_limit: MemoryLimit = None
+    threads: Threads = None
+    lock_timeout: LockTimeout = LOCK_TIMEOUT
+
+
+@dataclass(frozen=True)
+class ProjectFile(LimitedFile):
+    """The database of a command that syncs: another sync may take minutes."""
+
+    lock_timeout: LockTimeout = 600.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """How and where a table is written."""
+
+    format: Format = "table"
+    out: Output = None
+    safe_csv: SafeCsv = False
+    wide: Wide = False
+
+    def show(
+        self, found: Result | duckdb.DuckDBPyRelation, places: int | None = None, **about: Any
+    ) -> None:
+        """Write a result, with its notes, or a relation; see `output.show`."""
+        from warehouse.cli import output
+
+        output.show(found, self.format, self.out, places=places, wide=self.wide, **about)
+
+
+@dataclass(frozen=True)
+class NumberTable(Table):
+    """How and where a table of numbers is written."""
+
+    places: Places = 4
+
+    def show(
+        self, found: Result | duckdb.DuckDBPyRelation, places: int | None = None, **about: Any
+    ) -> None:
+        """Write it with the digits of --places, unless others are given."""
+        super().show(found, self.places if places is None else places, **about)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table of a paper is laid out."""
+
+    columns: ShownColumns = None
+    label: Label = None
+    percent: Percent = False
+    places: LaidOutPlaces = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments for a method of the warehouse."""
+        label = pairs(self.label, "--label")
+        return {**vars(self), "columns": self.columns or (), "label": label}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which runs are shown."""
+
+    only_runs: Runs = None
+    system: Systems = None
+    tag: RunTags = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments for a method of the warehouse."""
+        return {"run": self.only_runs or (), "system": self.system or (), "tag": self.tag or ()}
+
+
+@dataclass(frozen=True)
+class State:
+    """The time, the qrels and the protocol of the values that are shown."""
+
+    as_of: AsOf = None
+    qrels: QrelsVersion = None
+    protocol: Protocol = "default"
+
+
+class _Mapped:
+    """How the rows of a file are read."""
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments for a method of the warehouse."""
+        given = dict(vars(self))
+        return {"columns": pairs(given.pop("column"), "--column"), **given}
+
+
+@dataclass(frozen=True)
+class Rows(_Mapped):
+    """How the rows of a file are read."""
+
+    column: Columns = None
+    normalise: Normalise = None
+    where: Where = None
+    repeated: Repeated = None
+
+
+@dataclass(frozen=True)
+class JudgmentRows(_Mapped):
+    """How the rows of a file of judgments are read."""
+
+    column: Columns = None
+    relevance: Relevance = None
+    normalise: Normalise = None
+    where: Where = None
+    repeated: Repeated = None
+
+
+@dataclass(frozen=True)
+class About:
+    """The description of a new run."""
+
+    system: System = None
+    tag: Tags = None
+    at: RunAt = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments for a method of the warehouse."""
+        tags = pairs(self.tag, "--tag")
+        return {"system": self.system, "tags": tags, "run_at": moment(self.at)}
 
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -471,14 +466,14 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def weights(text: str) -> str | dict[str, float]:
+def weights(text: str) -> Weights:
     """Read the weights of datasets: a word, or NAME=NUMBER separated by commas.
 
     >>> weights("relevant"), weights("A=2,B=0.5")
     ('relevant', {'A': 2.0, 'B': 0.5})
     """
     if "=" not in text:
-        return text
+        return cast("Weights", text)
     found: dict[str, float] = {}
     for part in text.split(","):
         name, _, number = part.rpartition("=")

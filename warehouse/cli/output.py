@@ -20,7 +20,7 @@ from warehouse.sql_text.quoting import ident, literal
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
 
 
 _COMPRESSED = ("gz", "bz2", "xz", "zst")

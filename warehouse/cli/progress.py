@@ -139,12 +139,10 @@ class Progress:
                 self._look()
                 share = self.share()
                 bars.update(
-                    task,
-                    total=None if share is None else 1.0,
+                    task, total=None if share is None else 1.0,
                     completed=time.monotonic() - begun if share is None else share,
-                    count=self.count(),
-                    times=_times(time.monotonic() - begun + _QUIET, share),
-                )
+                    count=self.count(), times=_times(time.monotonic() - begun + _QUIET, share),
+                )  # fmt: skip
 
 
 def _times(passed: float, share: float | None) -> str:

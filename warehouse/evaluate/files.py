@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import duckdb
 
 from warehouse import readers
 from warehouse.errors import InputError, UsageError, of_side, option
 from warehouse.evaluate import engine, hits, requirements
+from warehouse.evaluate.arguments import Files
 from warehouse.evaluate.chain import relation
 from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.scope import ATTRIBUTES, Scope
@@ -153,6 +154,36 @@ def score(
     `truth` are the options of `read_truth`; the rest is as in `score_runs`.
     """
     yield from score_runs(con, read_truth(con, qrels, work, **truth), runs, work, reading)
+
+
+def opened(
+    con: duckdb.DuckDBPyConnection,
+    qrels: object,
+    work: Plan,
+    *,
+    is_global: bool = False,
+    queries: object | None = None,
+    **how: Unpack[Files],
+) -> tuple[Truth, Reading]:
+    """Read the qrels of a plan; return them, and the options for reading its runs."""
+    kind = readers.qrels_kind(how.get("qrels_format"), iterations=how.get("iterations", False))
+    of_qrels, of_runs = sides(
+        kind,
+        (how.get("columns"), how.get("qrels_columns"), how.get("run_columns")),
+        where=(how.get("where"), how.get("qrels_where"), how.get("run_where")),
+        repeated=(how.get("repeated"), how.get("qrels_repeated"), how.get("run_repeated")),
+    )
+    truth = read_truth(
+        con, qrels, work, format=how.get("qrels_format"), relevance=how.get("relevance"),
+        attributes=batches.source_list(how.get("attributes", ())), normalise=how.get("normalise"),
+        is_global=is_global, queries=queries, iterations=how.get("iterations", False),
+        training=how.get("training"), exclude=how.get("exclude"), **of_qrels,
+    )  # fmt: skip
+    reading = Reading(
+        how.get("run_format"), normalise=how.get("normalise"),
+        lower_is_better=how.get("lower_is_better", False), **of_runs,
+    )  # fmt: skip
+    return truth, reading
 
 
 def read_truth(

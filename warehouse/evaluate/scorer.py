@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from types import TracebackType
+from typing import Unpack
 
 import duckdb
 
-from warehouse import readers
+from warehouse.config.explicit import explicit
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate import files, scoring, unanswerable
+from warehouse.evaluate.arguments import Files, Rules, Scoring, part
 from warehouse.evaluate.scoring import Asked, Scores, all_warnings
 from warehouse.metrics import notation, protocols
-from warehouse.readers import batches
+from warehouse.readers.arguments import Source
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.engine_errors import at_the_edge
@@ -54,7 +55,7 @@ class Scorer:
 
     @request()
     @at_the_edge()
-    def __call__(self, run: object) -> Scores:
+    def __call__(self, run: Source) -> Scores:
         """Score a run: a path, a dict, a data frame, an Arrow table or a DuckDB relation."""
         self._check()
         con, asked, truth = self._con, self._asked, self._truth
@@ -107,37 +108,11 @@ class Scorer:
             raise UsageError("the scorer belongs to another thread: make one for each thread")
 
 
+@explicit(Scoring, protocol=protocols.DEFAULT, attributes=())
 @request()
 @at_the_edge()
 def scorer(
-    qrels: object,
-    metrics: notation.Metrics | None = None,
-    *,
-    protocol: str = protocols.DEFAULT,
-    level: int | None = None,
-    complete: bool = False,
-    judged_only: bool = False,
-    depth: int | None = None,
-    lower_is_better: bool = False,
-    qrels_format: str | None = None,
-    run_format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    qrels_columns: Mapping[str, str] | None = None,
-    run_columns: Mapping[str, str] | None = None,
-    attributes: object = (),
-    relevance: str | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    qrels_where: str | None = None,
-    run_where: str | None = None,
-    repeated: str | None = None,
-    qrels_repeated: str | None = None,
-    run_repeated: str | None = None,
-    iterations: bool = False,
-    training: object = None,
-    exclude: object = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    qrels: Source, metrics: notation.Metrics | None = None, **how: Unpack[Scoring]
 ) -> Scorer:
     """Read qrels once, to score one run after another against them, as in a training loop.
 
@@ -152,68 +127,24 @@ def scorer(
     {'RR': 0.5, 'P@1': 0.0}
     {'RR': 1.0, 'P@1': 1.0}
     """
-    check_at_least(1, level=level, depth=depth, threads=threads)
-    asked = scoring.ask(
-        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth,
-        exclude=exclude,
-    )  # fmt: skip
+    check_at_least(1, level=how["level"], depth=how["depth"], threads=how["threads"])
+    asked = scoring.ask(metrics, exclude=how["exclude"], **part(Rules, how))
     if any(isinstance(line, notation.Relstring) for line in asked.lines):
         raise UsageError("relstring: is no metric; a scorer computes metrics only")
-    return prepare(
-        asked, qrels, lower_is_better=lower_is_better, qrels_format=qrels_format,
-        run_format=run_format, columns=columns, qrels_columns=qrels_columns, run_columns=run_columns,
-        attributes=attributes, relevance=relevance, normalise=normalise, where=where,
-        qrels_where=qrels_where, run_where=run_where, repeated=repeated,
-        qrels_repeated=qrels_repeated, run_repeated=run_repeated, iterations=iterations,
-        training=training, exclude=exclude,
-        resources=database.Resources(memory_limit, threads),
-    )  # fmt: skip
+    resources = database.Resources(how["memory_limit"], how["threads"])
+    return prepare(asked, qrels, resources, **part(Files, how))
 
 
 def prepare(
     asked: Asked,
     qrels: object,
-    *,
-    lower_is_better: bool = False,
-    qrels_format: str | None = None,
-    run_format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    qrels_columns: Mapping[str, str] | None = None,
-    run_columns: Mapping[str, str] | None = None,
-    attributes: object = (),
-    relevance: str | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    qrels_where: str | None = None,
-    run_where: str | None = None,
-    repeated: str | None = None,
-    qrels_repeated: str | None = None,
-    run_repeated: str | None = None,
-    iterations: bool = False,
-    training: object = None,
-    exclude: object = None,
     resources: database.Resources | None = None,
+    **how: Unpack[Files],
 ) -> Scorer:
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
-    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
-    how, how_runs = files.sides(
-        of_qrels,
-        (columns, qrels_columns, run_columns),
-        where=(where, qrels_where, run_where),
-        repeated=(repeated, qrels_repeated, run_repeated),
-    )
     con = database.scratch(resources or database.Resources())
     try:
-        truth = files.read_truth(
-            con, qrels, asked.work,
-            format=qrels_format, relevance=relevance,
-            attributes=batches.source_list(attributes), normalise=normalise,
-            iterations=iterations, training=training, exclude=exclude, **how,
-        )  # fmt: skip
+        return Scorer(con, asked, *files.opened(con, qrels, asked.work, **how))
     except BaseException:
         con.close()
         raise
-    reading = files.Reading(
-        run_format, normalise=normalise, lower_is_better=lower_is_better, **how_runs
-    )
-    return Scorer(con, asked, truth, reading)

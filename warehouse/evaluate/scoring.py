@@ -6,11 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Unpack
 
 import duckdb
 
 from warehouse import readers
+from warehouse.config import notebook
+from warehouse.config.explicit import explicit
 from warehouse.config.project import request
 from warehouse.errors import (
     UsageError,
@@ -21,13 +23,14 @@ from warehouse.errors import (
     listing,
 )
 from warehouse.evaluate import files, unanswerable
+from warehouse.evaluate.arguments import Files, Rules, Scoring, part
 from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.tie_ranges import TieRange, any_tie, of_scope
 from warehouse.evaluate.zscores import standardise
 from warehouse.metrics import notation, protocols
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers import batches
+from warehouse.readers.arguments import Source
 from warehouse.readers.files import default_name
 from warehouse.readers.records import is_records
 from warehouse.readers.zscores import read as read_zscores
@@ -82,6 +85,13 @@ class Scores:
             ) from None
         return {str(metric): value for _, metric, value in rows}
 
+    def _repr_html_(self) -> str:
+        shown = self.relation if self.totals is None else self.totals
+        notes = [*self.notes, *(f"warning: {warning}" for warning in self.warnings)]
+        ((number,),) = shown.aggregate("count(*)").fetchall()
+        first = shown.limit(notebook.ROWS).fetchall()
+        return notebook.html(shown.columns, first, notes, number)
+
     def board(self) -> duckdb.DuckDBPyRelation:
         """Return the values over all queries of several runs: `run` and one column per metric."""
         if self.totals is None:
@@ -110,14 +120,10 @@ def usual(protocol: str) -> tuple[str, ...]:
 
 def ask(
     metrics: notation.Metrics | None,
-    protocol: str,
     *,
-    level: int | None,
-    complete: bool,
-    judged_only: bool,
-    depth: int | None,
     list_silent: bool = False,
     exclude: object = None,
+    **changed: Unpack[Rules],
 ) -> Asked:
     """Return what metrics are, under a protocol whose rules may be changed.
 
@@ -126,63 +132,41 @@ def ask(
     """
     is_rule = isinstance(exclude, str) and exclude in (protocols.SELF, protocols.TRAINING)
     rule = str(exclude) if is_rule else None if exclude is None else files.LISTED
+    protocol, depth = changed.get("protocol", protocols.DEFAULT), changed.get("depth")
     rules = protocols.get(protocols.without(protocol, rule))
     rules = replace(
         rules,
-        queries="judged" if complete else rules.queries,
-        judged_only=judged_only or rules.judged_only,
+        queries="judged" if changed.get("complete") else rules.queries,
+        judged_only=changed.get("judged_only") or rules.judged_only,
         list_silent=list_silent or rules.list_silent,
         depth=rules.depth if depth is None else depth,
     )
     asked = usual(protocol) if metrics is None else check_several("metrics", metrics)
-    lines = notation.lines(*asked, defaults=rules.defaults(level))
+    lines = notation.lines(*asked, defaults=rules.defaults(changed.get("level")))
     if not lines:
         raise UsageError("metrics: name one at least, as in nDCG@10")
     requested = [line for line in lines if isinstance(line, notation.Requested)]
     return Asked(rules, lines, requested, plan((r.metric for r in requested), rules))
 
 
+@explicit(Scoring, protocol=protocols.DEFAULT, attributes=())
 @request()
 @at_the_edge()
 def score(
-    qrels: object,
-    run: object,
+    qrels: Source,
+    run: Source,
     metrics: notation.Metrics | None = None,
     *,
     per_query: bool = True,
-    protocol: str = protocols.DEFAULT,
-    level: int | None = None,
-    complete: bool = False,
-    judged_only: bool = False,
-    depth: int | None = None,
-    lower_is_better: bool = False,
-    qrels_format: str | None = None,
-    run_format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    qrels_columns: Mapping[str, str] | None = None,
-    run_columns: Mapping[str, str] | None = None,
-    attributes: object = (),
-    relevance: str | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    qrels_where: str | None = None,
-    run_where: str | None = None,
-    repeated: str | None = None,
-    qrels_repeated: str | None = None,
-    run_repeated: str | None = None,
     is_global: bool = False,
     queries: object | None = None,
-    iterations: bool = False,
-    training: object = None,
-    exclude: object = None,
     zscores: str | os.PathLike[str] | None = None,
     tie_ranges: bool = False,
-    memory_limit: str | None = None,
-    threads: int | None = None,
     engine: object = "local",
     master: str | None = None,
     by: Literal["run", "query"] = "run",
     buckets: int | None = None,
+    **how: Unpack[Scoring],
 ) -> Scores:
     """Score a run against qrels without storing anything; the same templates as `evaluate`.
 
@@ -230,11 +214,8 @@ def score(
     └─────────┴────────┘
     <BLANKLINE>
     """
-    check_at_least(1, level=level, depth=depth, threads=threads)
-    asked = ask(
-        metrics, protocol, level=level, complete=complete, judged_only=judged_only, depth=depth,
-        exclude=exclude,
-    )  # fmt: skip
+    check_at_least(1, level=how["level"], depth=how["depth"], threads=how["threads"])
+    asked = ask(metrics, exclude=how["exclude"], **part(Rules, how))
     rules, work, lines, requested = asked.rules, asked.work, asked.lines, asked.requested
     reference = None if zscores is None else read_zscores(zscores)
     several = run if isinstance(run, list | tuple) and not is_records(run) else None
@@ -249,22 +230,10 @@ def score(
         table = driver.table_of(run, by)
         if several is None and table is None:
             raise UsageError("engine: divides a list of runs, but one run was given; give a list")
-    resources = database.Resources(memory_limit, threads)
+    resources = database.Resources(how["memory_limit"], how["threads"])
     con = database.scratch(resources)
-    of_qrels = readers.qrels_kind(qrels_format, iterations=iterations)
-    how, how_runs = files.sides(
-        of_qrels,
-        (columns, qrels_columns, run_columns),
-        where=(where, qrels_where, run_where),
-        repeated=(repeated, qrels_repeated, run_repeated),
-    )
-    truth = files.read_truth(
-        con, qrels, work, format=qrels_format, attributes=batches.source_list(attributes),
-        relevance=relevance, normalise=normalise, is_global=is_global,
-        queries=queries, iterations=iterations, training=training, exclude=exclude, **how,
-    )  # fmt: skip
-    reading = files.Reading(
-        run_format, normalise=normalise, lower_is_better=lower_is_better, **how_runs
+    truth, reading = files.opened(
+        con, qrels, work, is_global=is_global, queries=queries, **part(Files, how)
     )
     if engine != "local":
         from warehouse.evaluate.engines import tasks
@@ -300,7 +269,7 @@ def score(
         con, truth, [run] if several is None else several, work, reading
     ):
         if reference is not None:
-            standardise(con, work, requested, rules.defaults(level), reference)
+            standardise(con, work, requested, rules.defaults(how["level"]), reference)
         keep_values(con, work, names, scored.first, per_query=per_query)
         notes |= dict.fromkeys(unanswerable.notes(con, work))
         read += scored.runs

@@ -10,6 +10,7 @@ from operator import attrgetter
 
 import duckdb
 
+from warehouse.config import notebook
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, listing
 from warehouse.evaluate import engine, requirements, slices
@@ -82,6 +83,11 @@ class Outcome:
         self.slices += other.slices
         self.notes |= other.notes
         self.at = other.at
+
+    def _repr_html_(self) -> str:
+        notes = (*self.slices, *self.notes, *self.left_out, *self.warnings)
+        counts = ("computed", "stale", "up_to_date", "runs")
+        return notebook.html(counts, [[getattr(self, name) for name in counts]], notes)
 
     @property
     def runs(self) -> int:

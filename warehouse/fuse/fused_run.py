@@ -14,8 +14,8 @@ from warehouse.fuse import recipe as recipes
 from warehouse.fuse.recipe import Queries, Recipe
 from warehouse.fuse.training import Training
 from warehouse.fuse.tuning import Trials
-from warehouse.ingest import Loaded, RunOptions, stage_run
-from warehouse.ingest.steps import Store
+from warehouse.ingest.runs import RunOptions, stage_run
+from warehouse.ingest.steps import Loaded, Store
 from warehouse.metrics import fusion, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import Query

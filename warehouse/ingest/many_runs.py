@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from typing import Unpack
 
 from warehouse.errors import WarehouseError
+from warehouse.ingest.arguments import OnRun
 from warehouse.ingest.runs import RunOptions, load_staged
-from warehouse.ingest.steps import Loaded
+from warehouse.ingest.steps import Loaded, Outcomes
 from warehouse.readers import batches, row_rules
+from warehouse.readers.arguments import Rows
 from warehouse.readers.files import missing
 from warehouse.store.file import WarehouseFile
 
@@ -20,32 +23,23 @@ def load_runs(
     dataset: str,
     options: RunOptions,
     *,
-    format: str | None,
-    columns: Mapping[str, str] | None,
-    normalise: str | None,
-    where: str | None,
-    repeated: str | None,
     replace: bool,
-    on_run: Callable[[object, Done], None],
-) -> list[Done]:
+    on_run: OnRun | None = None,
+    **how: Unpack[Rows],
+) -> Outcomes[Done]:
     """Load runs and return the outcome of each, in order; see `Warehouse.ingest_runs`."""
+    on_run = on_run or (lambda source, done: None)
     if not file.path.exists():
         absent = [error for error in map(missing, sources) if error is not None]
         if absent and len(absent) == len(sources):  # both names may be wrong: no file is made
             for source, error in zip(sources, absent, strict=True):
                 on_run(source, error)
-            return [*absent]
+            return Outcomes(absent)
     file.ensure()
-    every: list[Done] = []
+    every: Outcomes[Done] = Outcomes()
     named: dict[str, str] = {}
-    for group in batches.groups(
-        sources,
-        format=format,
-        columns=columns,
-        normalise=normalise,
-        where=where,
-        repeated=row_rules.best_is(repeated, lowest=options.lower_is_better),
-    ):
+    how["repeated"] = row_rules.best_is(how.get("repeated"), lowest=options.lower_is_better)
+    for group in batches.groups(sources, **how):
         with file.staging() as place:
             for batch in group.read(place.con):
                 if isinstance(batch, batches.Refusal):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import duckdb
 
@@ -17,6 +17,7 @@ from warehouse import readers
 from warehouse.errors import ConflictError, UsageError, counted, option
 from warehouse.ingest import steps
 from warehouse.ingest.global_qrels import LABEL, expand, stage_global
+from warehouse.readers.arguments import JudgmentRows
 from warehouse.sql_text.templates import render
 from warehouse.store import rows
 from warehouse.store.clock import Clock
@@ -82,16 +83,11 @@ def stage_qrels(
     dataset: str,
     *,
     label: str | None = None,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    relevance: str | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    repeated: str | None = None,
     iterations: bool = False,
     is_global: bool = False,
     queries: object | None = None,
     replace: bool = False,
+    **how: Unpack[JudgmentRows],
 ) -> steps.Store[steps.Loaded]:
     """Stage the judgments of a dataset, or preferences when that is the format; return what stores them.
 
@@ -99,14 +95,11 @@ def stage_qrels(
     """
     steps.check_name("dataset", dataset)
     if is_global:
-        readers.refuse_rules(where, repeated)
-    how: Any = {
-        "format": format, "columns": columns, "relevance": relevance, "normalise": normalise,
-    }  # fmt: skip
-    if is_global:
+        of_set: Any = dict(how)
+        readers.refuse_rules(of_set.pop("where", None), of_set.pop("repeated", None))
         if iterations:
             raise UsageError(f"{option('global')}: one set of documents has no iterations")
-        everywhere = stage_global(con, source, queries=queries, **how)
+        everywhere = stage_global(con, source, queries=queries, **of_set)
 
         def store(con: duckdb.DuckDBPyConnection) -> steps.Loaded:
             staged = expand(con, everywhere, dataset)
@@ -118,8 +111,8 @@ def stage_qrels(
             f"{option('queries', None)} goes with {option('global')}, for "
             f"judgments that name no query"
         )
-    kind = readers.qrels_kind(format, iterations=iterations)
-    staged = readers.stage(con, source, kind, where=where, repeated=repeated, **how)
+    kind = readers.qrels_kind(how.get("format"), iterations=iterations)
+    staged = readers.stage(con, source, kind, **how)
     return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)
 
 
@@ -129,21 +122,12 @@ def stage_training(
     dataset: str,
     *,
     label: str | None = None,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    relevance: str | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    repeated: str | None = None,
     replace: bool = False,
+    **how: Unpack[JudgmentRows],
 ) -> steps.Store[steps.Loaded]:
     """Stage the training set of a dataset; return what stores it."""
     steps.check_name("dataset", dataset)
-    staged = readers.stage(
-        con, source, "training",
-        format=format, columns=columns, relevance=relevance, normalise=normalise, where=where,
-        repeated=repeated,
-    )  # fmt: skip
+    staged = readers.stage(con, source, "training", **how)
     return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)
 
 

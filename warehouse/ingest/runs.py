@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import duckdb
 
@@ -24,9 +24,10 @@ from warehouse.errors import (
     is_utf8,
     option,
 )
-from warehouse.ingest import steps
+from warehouse.ingest import arguments, steps
 from warehouse.ingest.known_runs import Known
 from warehouse.readers import in_place, row_rules
+from warehouse.readers.arguments import Rows
 from warehouse.readers.batches import Batch
 from warehouse.readers.checks import holding, other_forms
 from warehouse.readers.files import default_name
@@ -72,26 +73,14 @@ def stage_run(
     dataset: str,
     options: RunOptions | None = None,
     *,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    repeated: str | None = None,
     replace: bool = False,
+    **how: Unpack[Rows],
 ) -> steps.Store[steps.Loaded]:
     """Stage a run; return what stores it, as `store_run`."""
     options = options or RunOptions()
     check_names(dataset, options)
-    staged = readers.stage(
-        con,
-        source,
-        "run",
-        format=format,
-        columns=columns,
-        normalise=normalise,
-        where=where,
-        repeated=row_rules.best_is(repeated, lowest=options.lower_is_better),
-    )
+    how["repeated"] = row_rules.best_is(how.get("repeated"), lowest=options.lower_is_better)
+    staged = readers.stage(con, source, "run", **how)
     return partial(store_run, staged=staged, dataset=dataset, options=options, replace=replace)
 
 
@@ -137,26 +126,20 @@ def check_options(options: RunOptions) -> None:
             raise UsageError(f"run_at {at}: {error}") from None
 
 
-def given(
-    name: str | None,
-    name_from: Literal["stem", "tag"],
-    system: str | None,
-    tags: Mapping[str, str] | None,
-    run_at: dt.datetime | None,
-    lower_is_better: bool,
-    where_it_lies: bool = False,
-) -> RunOptions:
-    """Return a description given by the user; its time takes precedence, and without a zone is UTC."""
-    exact = frozenset(() if run_at is None else ("time",))
+def take_description(how: dict[str, Any]) -> RunOptions:
+    """Take the description of a run out of arguments; its time holds, and is UTC without a zone."""
+    about: Any = {key: how.pop(key) for key in arguments.About.__annotations__}
+    run_at = about["run_at"]
     if isinstance(run_at, dt.datetime) and run_at.tzinfo is None:
-        run_at = run_at.replace(tzinfo=dt.UTC)
-    name = None if name is None else steps.check_name("run", name)
-    if not isinstance(tags or {}, Mapping):
-        raise UsageError(f"tags is a dict, not {tags!r}")
-    return RunOptions(
-        name, name_from, system, tags or {}, run_at, lower_is_better, exact,
-        where_it_lies=where_it_lies,
-    )  # fmt: skip
+        about["run_at"] = run_at.replace(tzinfo=dt.UTC)
+    if not isinstance(about["tags"] or {}, Mapping):
+        raise UsageError(f"tags is a dict, not {about['tags']!r}")
+    exact = frozenset(() if run_at is None else ("time",))
+    options = RunOptions(
+        how.pop("name", None), exact=exact, **{**about, "tags": about["tags"] or {}}
+    )
+    check_options(options)
+    return options
 
 
 def load_staged(

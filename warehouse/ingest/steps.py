@@ -15,8 +15,9 @@ from typing import Any, Literal, TypeVar
 import duckdb
 
 from warehouse import readers
+from warehouse.config import notebook
 from warehouse.config.settings import VERSION
-from warehouse.errors import UsageError, check_text, is_utf8
+from warehouse.errors import UsageError, WarehouseError, check_text, is_utf8
 from warehouse.store import rows
 from warehouse.store.clock import Clock
 
@@ -50,6 +51,19 @@ class Loaded:
     source_sha256: str | None = None
     reason: str | None = None
     renamed: str | None = None
+
+
+class Outcomes(list[_T]):
+    """The outcomes of several sources, of which a notebook shows a table."""
+
+    def _repr_html_(self) -> str:
+        columns = ("kind", "name", "status", "version", "num_rows", "num_queries")
+        rows: list[list[object]] = [
+            ["error", one] if isinstance(one, WarehouseError)
+            else [getattr(one, column, None) for column in columns]
+            for one in self
+        ]  # fmt: skip
+        return notebook.html(columns, rows)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from warehouse.config.notebook import ROWS
 from warehouse.errors import UsageError, visible
 from warehouse.report import formats, pictures
+from warehouse.report.facts import Facts
 from warehouse.report.file_replacement import new_file
 from warehouse.report.screens import Screen
 
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
 
 # What notebooks know a Vega-Lite specification by.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
-# The most columns of text and rows that a result shows of itself.
+# The most columns of text that a result shows of itself.
 WIDTH = 100
-ROWS = 40
+Format = Literal["table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html"]
 Notes = Sequence[str] | Callable[[int], Sequence[str]]
 Page = Callable[[formats.Writer], str]
 
@@ -65,7 +67,7 @@ class Row(tuple[Any, ...]):
         return dict(zip(self.columns, self, strict=True))
 
 
-class Result:
+class Result(Facts):
     """A table, with `notes` for people, that does not keep the database open.
 
     Iterating gives rows whose values are found by place, attribute or key: `row[0]`, `row.run`,
@@ -149,13 +151,15 @@ class Result:
         columns = self.columns
         return (Row(values, columns) for values in self.fetchall())
 
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        if name in own.get("tables", ()):
-            return self.tables[name]
-        if not name.startswith("_") and hasattr(own.get("details"), name):
-            return getattr(self.details, name)
-        raise AttributeError(f"this result has no {name}")
+    if not TYPE_CHECKING:  # these have the types of Facts
+
+        def __getattr__(self, name: str) -> Any:
+            own = self.__dict__
+            if name in own.get("tables", ()):
+                return self.tables[name]
+            if not name.startswith("_") and hasattr(own.get("details"), name):
+                return getattr(self.details, name)
+            raise AttributeError(f"this result has no {name}")
 
     def __dir__(self) -> list[str]:
         more = [name for name in dir(self.details) if not name.startswith("_")]
@@ -173,27 +177,38 @@ class Result:
         notes = [visible(note, lines=True) for note in self.notes]
         screen = Screen(places=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
-        left = len(self) - ROWS if self._page is None else 0
-        more = [f"… {left:,} more rows"] if left > 0 else []
         missing = [screen.told()] if screen.told() else []
-        return "\n".join([text.removesuffix("\n"), *more, *notes, *missing])
+        return "\n".join([text.removesuffix("\n"), *self._more(), *notes, *missing])
 
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{escape(formats.one_line(note))}</div>\n" for note in self.notes)
-        return self.text("html") + notes
+    def _more(self) -> list[str]:
+        left = len(self) - ROWS if self._page is None else 0
+        return [f"… {left:,} more rows"] if left > 0 else []
+
+    def _notebook(self, format: str, line: str) -> str:
+        """Return the first rows in a format, and the notes, each as a line."""
+        notes = (line.format(escape(formats.one_line(note))) for note in self.notes)
+        text = self.on(formats.Writer(format, self.places), ROWS)
+        return "".join([text, *map(line.format, self._more()), *notes])
+
+    def _repr_html_(self) -> str | None:
+        return None if self._chart_if_any() else self._notebook("html", "<div>{}</div>\n")
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """Return what a notebook may show, which takes the chart if there is one and it can."""
-        ways: dict[str, Callable[[], Any]] = {
-            "text/plain": self.__repr__,
-            "text/html": self._repr_html_,
-            VEGA_LITE: self._chart_if_any,
-        }
+        """Return the forms for a notebook: the table, or the chart and the table as Markdown.
+
+        JupyterLab prefers HTML to Vega-Lite, and Vega-Lite to Markdown, which others show.
+        """
+        chart = self._chart_if_any()
+        ways: dict[str, Callable[[], Any]] = {"text/plain": self.__repr__}
+        if chart is None:
+            ways["text/html"] = self._repr_html_
+        else:
+            ways[VEGA_LITE] = lambda: chart
+            ways["text/markdown"] = lambda: self._notebook("markdown", "\n{}\n")
         asked = {mime for mime in ways if not include or mime in include} - set(exclude or ())
-        made = {mime: make() for mime, make in ways.items() if mime in asked}
-        return {mime: shown for mime, shown in made.items() if shown is not None}
+        return {mime: make() for mime, make in ways.items() if mime in asked}
 
     def _chart_if_any(self) -> Spec | None:
         try:
@@ -201,8 +216,11 @@ class Result:
         except UsageError:  # there is nothing to draw
             return None
 
-    def text(self, format: str, places: int | None = None) -> str:
+    def text(self, format: Format, places: int | None = None) -> str:
         """Return the table as text in a format: table, json, jsonl, csv, tsv, markdown, latex, html."""
+        return self._text(format, places)
+
+    def _text(self, format: str, places: int | None = None) -> str:
         if formats.check(format) in formats.FOR_PEOPLE:
             return self.on(formats.Writer(format, self.places if places is None else places))
         return formats.text(self.relation, format)
@@ -219,7 +237,7 @@ class Result:
 
     def document(self, format: str, places: int | None = None) -> str:
         """Return the text of a file: of HTML a whole page."""
-        text = self.text(format, places)
+        text = self._text(format, places)
         return formats.page(text) if format == "html" else text
 
     def to_latex(self, places: int | None = None) -> str:
@@ -232,7 +250,7 @@ class Result:
 
     def to_csv(self, *, safe: bool = False) -> str:
         """Return the rows as CSV with a header; if `safe`, a spreadsheet finds no formula in a text."""
-        return self.text(formats.SAFE["csv"] if safe else "csv")
+        return self._text(formats.SAFE["csv"] if safe else "csv")
 
     def to_json(self) -> str:
         """Return the rows as a JSON array of objects."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from warehouse.errors import command, counted, listing
 
 if TYPE_CHECKING:
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
     from warehouse.sync.gates import Verdict
     from warehouse.sync.loading import Taken
 
@@ -99,7 +99,7 @@ def waiting(dataset: str, file: str) -> Event:
 
 def taken(done: Taken, file: str) -> Event:
     """Return the event of a file that was read."""
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
 
     if isinstance(done, Loaded):
         what = {"run": f"run {done.name}", "training": "training set"}.get(done.kind, done.kind)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from warehouse.cli import completion, options, output
+from warehouse.cli import completion, options
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 4
 EXAMPLES = {
@@ -25,70 +22,42 @@ def agree(
     runs: options.SomeRuns = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
-            "--dataset",
-            "-d",
-            autocompletion=completion.datasets,
-            show_default="the only one",
-            help="Name of the dataset; with --of runs, repeat it to compare several.",
-        ),
+        "Name of the dataset; with --of runs, repeat it to compare several.",
+        "-d",
+        {"autocompletion": completion.datasets, "show_default": "the only one"},
     ] = None,
     of: Annotated[
         str,
-        typer.Option(
-            "--of",
-            metavar="documents|runs|queries",
-            help="Compare the runs' lists of documents, the orders in which metrics rank the runs, or "
-            "attributes of the queries with the runs' values.",
-        ),
+        "Compare the runs' lists of documents, the orders in which metrics rank the runs, or "
+        "attributes of the queries with the runs' values.",
+        {"metavar": "documents|runs|queries"},
     ] = "documents",
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            autocompletion=completion.metrics,
-            help="With --of runs or queries: a metric; repeatable. Default: all that have values.",
-        ),
+        "With --of runs or queries: a metric; repeatable. Default: all that have values.",
+        "-m",
+        {"autocompletion": completion.metrics},
     ] = None,
     against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            help="Compare all with this run, metric, dataset or attribute, instead of every two.",
-        ),
+        str | None, "Compare all with this run, metric, dataset or attribute, instead of every two."
     ] = None,
-    by_query: Annotated[
-        bool, typer.Option("--by-query", help="Print each query's values instead of the means.")
-    ] = False,
+    by_query: Annotated[bool, "Print each query's values instead of the means."] = False,
     over: Annotated[
         str,
-        typer.Option(
-            "--over",
-            metavar="intersection|union",
-            help="Compute tau over the documents that both lists have, or that either has.",
-        ),
+        "Compute tau over the documents that both lists have, or that either has.",
+        {"metavar": "intersection|union"},
     ] = "intersection",
     depth: Annotated[
-        int | None,
-        typer.Option("--depth", min=1, show_default="all", help="Use only the first N documents."),
+        int | None, "Use only the first N documents.", {"min": 1, "show_default": "all"}
     ] = None,
     p: Annotated[
-        float,
-        typer.Option(
-            "--p", help="Persistence of rank-biased overlap: how likely the next rank is looked at."
-        ),
+        float, "Persistence of rank-biased overlap: how likely the next rank is looked at."
     ] = 0.9,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
+    *,
+    choice: options.Choice,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Show how much the rankings of runs, or of metrics, agree.
 
@@ -106,26 +75,15 @@ def agree(
     ties, and rbo_ext puts the whole group at its first place.
     """
     from warehouse.errors import UsageError
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("comparing"):
         found = wh.agree(
-            dataset,
-            runs or (),
-            of=of,
-            metrics=metric or (),
-            against=against,
-            depth=depth,
-            p=p,
-            over=over,
-            protocol=protocol,
-            run=run or (),
-            system=system or (),
-            tag=tag or (),
-        )
+            dataset, runs or (), of=of, metrics=metric or (), against=against, depth=depth, p=p,
+            over=over, protocol=protocol, **choice.asked(),
+        )  # fmt: skip
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: orders of runs are over all queries; leave it out with --of runs"
         )
-    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)
+    table.show(found.queries if by_query else found)

@@ -10,7 +10,6 @@ import typer
 
 from warehouse.cli import completion, options, output
 from warehouse.config import project
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 2
 EXAMPLES = {
@@ -25,101 +24,58 @@ EXAMPLES = {
 def check(
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            autocompletion=completion.metrics,
-            show_default="the gates of warehouse.toml",
-            help="A metric that has been evaluated, as in nDCG@10; repeatable.",
-        ),
+        "A metric that has been evaluated, as in nDCG@10; repeatable.",
+        "-m",
+        {"autocompletion": completion.metrics, "show_default": "the gates of warehouse.toml"},
     ] = None,
     against: Annotated[
         str,
-        typer.Option(
-            "--against",
-            autocompletion=completion.runs,
-            metavar="last|best|baseline|RUN",
-            help="Compare with the last or the best run before it (its earlier versions included), "
-            "with the baseline of its group, or with this run.",
-        ),
+        "Compare with the last or the best run before it (its earlier versions included), "
+        "with the baseline of its group, or with this run.",
+        {"autocompletion": completion.runs, "metavar": "last|best|baseline|RUN"},
     ] = "last",
     dataset: options.OneDataset = None,
     config: options.Config = None,
     run: Annotated[
         str | None,
-        typer.Option(
-            "--run",
-            "-r",
-            autocompletion=completion.runs,
-            show_default="the newest",
-            help="The run to check.",
-        ),
+        "The run to check.",
+        "-r",
+        {"autocompletion": completion.runs, "show_default": "the newest"},
     ] = None,
     new: Annotated[
         bool,
-        typer.Option(
-            "--new",
-            help="Let the gates check every run whose verdict is missing or out of date, and store the "
-            "verdicts.",
-        ),
+        "Let the gates check every run whose verdict is missing or out of date, and store the "
+        "verdicts.",
     ] = False,
     group: Annotated[
         str | None,
-        typer.Option(
-            "--group",
-            metavar="system|TAG",
-            show_default="all runs; in gates system",
-            help="Compare only runs of one system, or with one value of a tag.",
-        ),
+        "Compare only runs of one system, or with one value of a tag.",
+        {"metavar": "system|TAG", "show_default": "all runs; in gates system"},
     ] = None,
     max_drop: Annotated[
-        float | None,
-        typer.Option(
-            "--max-drop",
-            show_default="0",
-            help="The most by which the run may get worse.",
-        ),
+        float | None, "The most by which the run may get worse.", {"show_default": "0"}
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(
-            "--alpha",
-            show_default="0.05",
-            help="The share of the runs that are not worse that may be called worse all the same, by a "
-            "one-sided paired t-test over the queries.",
-        ),
+        "The share of the runs that are not worse that may be called worse all the same, by a "
+        "one-sided paired t-test over the queries.",
+        {"show_default": "0.05"},
     ] = None,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Test nothing: any drop of more than --max-drop is worse."),
-    ] = False,
-    sequential: Annotated[
-        bool,
-        typer.Option(
-            "--sequential",
-            help="Use a test that may be repeated as more queries come in.",
-        ),
-    ] = False,
-    min: Annotated[
-        float | None, typer.Option("--min", help="The lowest value over all queries that is good.")
-    ] = None,
-    max: Annotated[
-        float | None, typer.Option("--max", help="The highest value over all queries that is good.")
-    ] = None,
+    strict: Annotated[bool, "Test nothing: any drop of more than --max-drop is worse."] = False,
+    sequential: Annotated[bool, "Use a test that may be repeated as more queries come in."] = False,
+    min: Annotated[float | None, "The lowest value over all queries that is good."] = None,
+    max: Annotated[float | None, "The highest value over all queries that is good."] = None,
     protocol: options.Protocol = "default",
-    format: Annotated[
-        str,
+    *,
+    table: Annotated[
+        options.NumberTable,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o) or github: "
             "annotations, and a summary for the page of the job.",
             more=("github",),
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    ],
+    database: options.File,
 ) -> None:
     """Check whether the newest run is worse than one before it.
 
@@ -140,26 +96,24 @@ def check(
     are red already are listed too. With --format github, each verdict is an annotation, and a
     summary in Markdown goes to the file that GITHUB_STEP_SUMMARY names, to -o, or to stdout.
     """
-    from warehouse.warehouse import Warehouse
-
     with project.using(config):
-        found = Warehouse(db, lock_timeout=lock_timeout).check(
+        found = database.open().check(
             dataset, metric or (), against=against, run=run, group=group, max_drop=max_drop,
             alpha=alpha, strict=strict, sequential=sequential, min=min, max=max, protocol=protocol,
-            new=new, unchecked="fail" if format == "github" else "warn",
+            new=new, unchecked="fail" if table.format == "github" else "warn",
         )  # fmt: skip
-    if format == "github":
+    if table.format == "github":
         from warehouse.report import github
 
         output.emit(github.annotation_lines(found.verdicts), None, "json")
         summary = github.summary(found.verdicts)
         page = os.environ.get(github.SUMMARY)
-        if page and out is None:
+        if page and table.out is None:
             with Path(page).open("a", encoding="utf-8") as file:
                 file.write(summary)
         else:
-            output.emit(summary, out, "markdown")
+            output.emit(summary, table.out, "markdown")
     else:
-        output.show(found, format, out, places=places, wide=wide)
+        table.show(found)
     if not found.is_good:
         raise typer.Exit(1)

@@ -8,7 +8,6 @@ import typer
 
 from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, check_effect
 
 SECTION, PLACE = "Compare", 1
@@ -48,147 +47,80 @@ def compare(
     metric: options.ShownMetrics = None,
     base: Annotated[
         list[str] | None,
-        typer.Option(
-            "--base",
-            "-b",
-            autocompletion=completion.runs,
-            help="Compare the runs with this base only; repeatable.",
-        ),
+        "Compare the runs with this base only; repeatable.",
+        "-b",
+        {"autocompletion": completion.runs},
     ] = None,
     all_pairs: Annotated[
-        bool,
-        typer.Option(
-            "--all-pairs",
-            help="Compare every run with every other; the default, unless a base or one run is named.",
-        ),
+        bool, "Compare every run with every other; the default, unless a base or one run is named."
     ] = False,
     test: Annotated[
-        str,
-        typer.Option(
-            "--test",
-            help="t, wilcoxon, sign, randomisation, bootstrap, tukey or tukey-anova; all two-sided.",
-        ),
+        str, "t, wilcoxon, sign, randomisation, bootstrap, tukey or tukey-anova; all two-sided."
     ] = "t",
     correction: Annotated[
         str | None,
-        typer.Option(
-            "--correction",
-            show_default="holm; with tukey and tukey-anova none",
-            help="Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
-        ),
+        "Correct p over a family: holm, bonferroni, bh (Benjamini-Hochberg) or none.",
+        {"show_default": "holm; with tukey and tukey-anova none"},
     ] = None,
     family: Annotated[
-        str,
-        typer.Option(
-            "--family",
-            help="Which hypotheses are corrected together: the pairs of one metric, or all.",
-        ),
+        str, "Which hypotheses are corrected together: the pairs of one metric, or all."
     ] = "metric",
     power: Annotated[
         bool,
-        typer.Option(
-            "--power",
-            help="Also show the smallest difference that the queries find significant in 80% of "
-            "cases, and how many queries each difference needs for that.",
-        ),
+        "Also show the smallest difference that the queries find significant in 80% of "
+        "cases, and how many queries each difference needs for that.",
     ] = False,
     rope: Annotated[
         float | None,
-        typer.Option(
-            "--rope",
-            show_default=False,
-            help="Also show the posterior probabilities that the run is worse, better, or equal: by at "
-            "most this difference; 0 for any.",
-        ),
+        "Also show the posterior probabilities that the run is worse, better, or equal: by at "
+        "most this difference; 0 for any.",
+        {"show_default": False},
     ] = None,
     scale: Annotated[
         str | None,
-        typer.Option(
-            "--scale",
-            metavar="z|normal|uniform",
-            show_default=False,
-            help="Standardise the values of each query over the compared runs first.",
-        ),
+        "Standardise the values of each query over the compared runs first.",
+        {"metavar": "z|normal|uniform", "show_default": False},
     ] = None,
-    alpha: Annotated[
-        float, typer.Option("--alpha", help="An adjusted p below this is significant.")
-    ] = 0.05,
+    alpha: Annotated[float, "An adjusted p below this is significant."] = 0.05,
     interval: Annotated[
         str,
-        typer.Option(
-            "--interval",
-            help="Interval of the mean difference at 1 - alpha: t, bootstrap (percentiles) or bca "
-            "(corrected for bias and acceleration).",
-        ),
+        "Interval of the mean difference at 1 - alpha: t, bootstrap (percentiles) or bca "
+        "(corrected for bias and acceleration).",
     ] = "t",
-    resamples: Annotated[
-        int, typer.Option("--resamples", help="How many permutations or bootstrap samples.")
-    ] = 10_000,
+    resamples: Annotated[int, "How many permutations or bootstrap samples."] = 10_000,
     seed: options.Seed = 0,
-    judged_only: Annotated[
-        bool,
-        typer.Option("--judged-only", help="Remove unjudged documents from the lists first."),
-    ] = False,
+    judged_only: Annotated[bool, "Remove unjudged documents from the lists first."] = False,
     all_relevant: Annotated[
-        bool,
-        typer.Option(
-            "--all-relevant",
-            help="Add each value as it would be if all unjudged documents were relevant.",
-        ),
+        bool, "Add each value as it would be if all unjudged documents were relevant."
     ] = False,
     queries: Annotated[
         int | None,
-        typer.Option(
-            "--queries",
-            min=1,
-            help="With two runs, show the N queries that differ most, with their lists.",
-        ),
+        "With two runs, show the N queries that differ most, with their lists.",
+        {"min": 1},
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(
-            "--depth",
-            min=1,
-            show_default="10",
-            help="With --queries: show the lists down to this rank.",
-        ),
+        "With --queries: show the lists down to this rank.",
+        {"min": 1, "show_default": "10"},
     ] = None,
     only: Annotated[
         Literal["values", "pairs"] | None,
-        typer.Option(
-            "--only",
-            show_default="both in tables for people, else the pairs",
-            help="Print one of the two tables: the values of runs, or the pairs.",
-        ),
+        "Print one of the two tables: the values of runs, or the pairs.",
+        {"show_default": "both in tables for people, else the pairs"},
     ] = None,
-    store: Annotated[
-        bool,
-        typer.Option("--store", help="Store the pairs in the database; see the view comparisons."),
-    ] = False,
+    store: Annotated[bool, "Store the pairs in the database; see the view comparisons."] = False,
     sort: Annotated[
         str | None,
-        typer.Option(
-            "--sort",
-            autocompletion=completion.metrics,
-            help="Show the runs in the order of this metric, best first; default: as they are named.",
-        ),
+        "Show the runs in the order of this metric, best first; default: as they are named.",
+        {"autocompletion": completion.metrics},
     ] = None,
-    runs: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
-    as_of: options.AsOf = None,
-    qrels: options.QrelsVersion = None,
-    protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
+    *,
+    choice: options.Choice,
+    state: options.State,
+    table: options.Table,
     names: options.Names = False,
-    columns: options.ShownColumns = None,
-    label: options.Label = None,
-    percent: options.Percent = False,
-    places: options.LaidOutPlaces = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    layout: options.Layout,
+    database: options.File,
 ) -> None:
     """Compare runs with each other or with a base, query by query.
 
@@ -208,11 +140,9 @@ def compare(
     """
     from warehouse.analyze import compare as compare_runs
     from warehouse.report import formats
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh, named = database.open(), run or []
     if queries is not None:
-        named = run or []
         if len(named) != 2 or len(metric or []) != 1:
             raise UsageError("--queries: name two runs and one metric")
         others = {
@@ -220,19 +150,19 @@ def compare(
             "--all-relevant": all_relevant, "--only": only, "--store": store, "--test": test != "t",
             "--correction": correction, "--family": family != "metric",
             "--alpha": alpha != 0.05, "--interval": interval != "t",
-            "--resamples": resamples != 10_000, "--seed": seed, "--run": runs, "--system": system,
-            "--tag": tag, "--power": power, "--rope": rope is not None,
-            "--scale": scale, "--sort": sort, "--columns": columns, "--label": label,
-            "--percent": percent,
+            "--resamples": resamples != 10_000, "--seed": seed, "--run": choice.only_runs,
+            "--system": choice.system, "--tag": choice.tag, "--power": power,
+            "--rope": rope is not None, "--scale": scale, "--sort": sort,
+            "--columns": layout.columns, "--label": layout.label, "--percent": layout.percent,
         }  # fmt: skip
         unfit = [name for name, value in others.items() if value]
         if unfit:
             raise UsageError(f"--queries: shows stored lists; leave {' and '.join(unfit)} out")
         lists = wh.side_by_side(
             dataset, named[0], named[1], (metric or [""])[0],
-            queries=queries, depth=depth or _DEPTH, protocol=protocol, as_of=as_of, qrels=qrels,
+            queries=queries, depth=depth or _DEPTH, **vars(state),
         )  # fmt: skip
-        output.show(lists, format, out, places=4 if places is None else places, wide=wide)
+        table.show(lists, 4 if layout.places is None else layout.places)
         return
     if depth is not None:
         raise UsageError(
@@ -243,26 +173,23 @@ def compare(
         has_effect=compare_runs.How(test, interval=interval).is_resampled,
         resamples=resamples != 10_000, seed=seed != 0,
     )  # fmt: skip
-    if columns and only is None and format in formats.FOR_PEOPLE:
+    if layout.columns and only is None and table.format in formats.FOR_PEOPLE:
         raise UsageError("--columns: say of which table: --only values, or --only pairs")
     with Progress("comparing", "step") as step:
         found = wh.compare(
-            dataset, run or (), metric or (), bases=base or (), all_pairs=all_pairs, test=test,
+            dataset, named, metric or (), bases=base or (), all_pairs=all_pairs, test=test,
             correction=correction, alpha=alpha, interval=interval, resamples=resamples, seed=seed,
-            family=family, judged_only=judged_only, judged=only != "pairs",
-            all_relevant=all_relevant, store=store, protocol=protocol, as_of=as_of, qrels=qrels,
-            run=runs or (), system=system or (), tag=tag or (), on_step=step, power=power, rope=rope,
-            scale=scale,
-            sort=sort, columns=columns or (), label=options.pairs(label, "--label"), percent=percent,
-            places=places,
+            family=family, power=power, rope=rope, scale=scale, judged_only=judged_only,
+            judged=only != "pairs", all_relevant=all_relevant, store=store, sort=sort, on_step=step,
+            **vars(state), **choice.asked(), **layout.asked(),
         )  # fmt: skip
-    if format == "table" and only != "pairs":
-        screen = output.screen_for(format, out)
+    if table.format == "table" and only != "pairs":
+        screen = output.screen_for(table.format, table.out)
         is_styled = screen is not None and screen.is_styled
         marks = "bold: best, underlined: second" if is_styled else "* best, + second"
         output.say(
             f"{marks}; letters: significantly better than that run; {found.tested_in_words}", screen
         )
-    output.show(found if only is None else getattr(found, only), format, out, wide=wide)
+    table.show(found if only is None else getattr(found, only))
     if names:
         output.say_names(found)

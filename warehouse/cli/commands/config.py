@@ -17,9 +17,8 @@ EXAMPLES = {
 def show(
     context: typer.Context,
     config: options.Config = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
+    *,
+    table: options.Table,
     db: options.Database = None,
 ) -> None:
     """Show every setting and where it comes from.
@@ -32,7 +31,7 @@ def show(
     source = context.get_parameter_source("db")
     from_option = source is not None and source.name == "COMMANDLINE"
     with project.using(config):
-        output.show(project_settings.settings(db if from_option else None), format, out, wide=wide)
+        table.show(project_settings.settings(db if from_option else None))
 
 
 def schema(out: options.Output = None) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import completion, options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 3
 EXAMPLES = {
@@ -21,40 +18,27 @@ EXAMPLES = {
 
 
 def curve(
-    name: Annotated[
-        str, typer.Argument(help="A curve, as in ROC, 'ROC(rel=2)@100' or PrecisionRecall.")
-    ],
+    name: Annotated[str, "A curve, as in ROC, 'ROC(rel=2)@100' or PrecisionRecall."],
     dataset: options.OneDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option(
-            "--run", "-r", autocompletion=completion.runs, help="A run; repeatable. Default: all."
-        ),
+        "A run; repeatable. Default: all.",
+        "-r",
+        {"autocompletion": completion.runs},
     ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option("--query", help="Show the curve of this query; default: of all queries."),
-    ] = None,
-    store: Annotated[
-        bool,
-        typer.Option("--store", help="Store the points; see the view curve_points."),
-    ] = False,
+    query: Annotated[str | None, "Show the curve of this query; default: of all queries."] = None,
+    store: Annotated[bool, "Store the points; see the view curve_points."] = False,
     protocol: options.Protocol = "default",
-    format: Annotated[
-        str,
+    *,
+    table: Annotated[
+        options.NumberTable,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex or parquet for the points; svg, png, pdf "
             "or html for a picture (with -o).",
             ["svg", "png", "pdf", "html"],
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    ],
+    database: options.LimitedFile,
 ) -> None:
     """Show a curve of some runs: its points, or a picture of it.
 
@@ -62,25 +46,19 @@ def curve(
     "plot".
     """
     from warehouse.report import pictures
-    from warehouse.warehouse import Warehouse
 
-    if format == "html":
-        pictures.check(format, out)
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    if table.format == "html":
+        pictures.check(table.format, table.out)
+    wh = database.open()
     with Progress("computing", "curve", 1) as step:
         found = wh.curve(
-            dataset,
-            name,
-            runs=run or (),
-            query=query,
-            store=store,
-            protocol=protocol,
+            dataset, name, runs=run or (), query=query, store=store, protocol=protocol,
             on_curve=step,
-        )
-    if format != "html" or out is None:
-        output.show(found, format, out, places=places, wide=wide)
+        )  # fmt: skip
+    if table.format != "html" or table.out is None:
+        table.show(found)
         return
-    with output.new_file(out) as path:
+    with output.new_file(table.out) as path:
         path.write_bytes(pictures.page(found, f"{found.metric} of {found.dataset}"))
     for note in found.notes:
         output.say(note)

@@ -15,12 +15,7 @@ EXAMPLES = {
 }
 
 
-def curves(
-    context: typer.Context,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-) -> None:
+def curves(context: typer.Context, table: options.Table) -> None:
     """List the curves with their titles.
 
     The formats other than table also have the summaries, parameters and the names in other
@@ -30,16 +25,14 @@ def curves(
         return
     from warehouse.analyze import curve_catalogue
 
-    output.show(curve_catalogue.curves_for_people(format), format, out, wide=wide)
+    table.show(curve_catalogue.curves_for_people(table.format))
     output.say(
         "one in full: warehouse curves show NAME; its points: warehouse curve NAME -d DATASET"
     )
 
 
 def show(
-    names: Annotated[
-        list[str], typer.Argument(help="Curves by any of their names, as in ROC or recall@k.")
-    ],
+    names: Annotated[list[str], "Curves by any of their names, as in ROC or recall@k."],
     protocol: options.Protocol = "default",
 ) -> None:
     """Show a curve: formula, axes, parameters, other names and SQL."""

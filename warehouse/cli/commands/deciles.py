@@ -7,7 +7,6 @@ from typing import Annotated, Literal, cast
 import typer
 
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import counted
 
 SECTION, PLACE = "Evaluate", 4
@@ -24,11 +23,9 @@ EXAMPLES = {
 def deciles(
     context: typer.Context,
     dataset: options.AnyDataset = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.File,
 ) -> None:
     """List the mappings of labels (documents) to deciles.
 
@@ -37,56 +34,39 @@ def deciles(
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).deciles(dataset)
-    output.show(found, format, out, wide=wide)
+    found = database.open().deciles(dataset)
+    table.show(found)
 
 
 def make(
     dataset: options.OneDataset = None,
     origin: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="training|qrels|ATTRIBUTE",
-            help="Where to count how often a label occurs; default: the training set, or without "
-            "one the qrels.",
-        ),
+        "Where to count how often a label occurs; default: the training set, or without "
+        "one the qrels.",
+        "--from",
+        {"metavar": "training|qrels|ATTRIBUTE"},
     ] = None,
     by: Annotated[
-        str,
-        typer.Option(
-            "--by",
-            help="Parts of equal mass (as many occurrences each) or of equal count (labels).",
-        ),
+        str, "Parts of equal mass (as many occurrences each) or of equal count (labels)."
     ] = "mass",
-    parts: Annotated[int, typer.Option("--parts", help="How many parts to make.")] = 10,
-    name: Annotated[
-        str, typer.Option("--name", help="Name of the attribute that the parts become.")
-    ] = "decile",
+    parts: Annotated[int, "How many parts to make."] = 10,
+    name: Annotated[str, "Name of the attribute that the parts become."] = "decile",
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Divide labels (documents) into deciles by how often they occur.
 
     Decile 10 has the most frequent labels, 1 the rarest. The deciles are stored as an attribute of
     the documents, and the number of occurrences as NAME_frequency.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     made = wh.make_deciles(
-        dataset,
-        origin=origin,
-        by=cast(Literal["mass", "count"], by),
-        parts=parts,
-        name=name,
+        dataset, origin=origin, by=cast(Literal["mass", "count"], by), parts=parts, name=name,
         replace=replace,
-    )
+    )  # fmt: skip
     version = f", version {made.version}" if made.status == "replaced" else ""
     status = "made" if made.status == "loaded" else made.status
     for warning in made.warnings:
@@ -96,19 +76,12 @@ def make(
 
 def show(
     dataset: options.OneDataset = None,
-    name: Annotated[
-        str, typer.Option("--name", help="Name of the attribute that holds the deciles.")
-    ] = "decile",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    name: Annotated[str, "Name of the attribute that holds the deciles."] = "decile",
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Show the deciles: their sizes, most and least frequent labels."""
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     found = wh.decile_sizes(dataset, name)
-    output.show(found, format, out, places=places, wide=wide)
+    table.show(found)

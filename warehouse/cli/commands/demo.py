@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import output
 from warehouse.cli.progress import Progress
 from warehouse.errors import UsageError
@@ -25,15 +23,9 @@ DATA = Path(__file__).parents[2] / "demo"
 
 
 def demo(
-    db: Annotated[Path, typer.Option("--db", help="The database file to make.")] = Path(
-        "demo.duckdb"
-    ),
+    db: Annotated[Path, "The database file to make."] = Path("demo.duckdb"),
     files: Annotated[
-        Path | None,
-        typer.Option(
-            "--files",
-            help="Also write the judgments and runs into this folder, as qrels.txt and runs/.",
-        ),
+        Path | None, "Also write the judgments and runs into this folder, as qrels.txt and runs/."
     ] = None,
 ) -> None:
     """Make a database from real data and show its leaderboard.

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 5
 EXAMPLES = {
@@ -21,19 +18,12 @@ EXAMPLES = {
 def edit(
     run: options.OneRun,
     dataset: options.Dataset,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Another name for the run, in all its versions.")
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option("--system", help="The system that made it; '' for none.")
-    ] = None,
+    name: Annotated[str | None, "Another name for the run, in all its versions."] = None,
+    system: Annotated[str | None, "The system that made it; '' for none."] = None,
     tags: options.Tags = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option("--without", metavar="KEY", help="Remove this tag; repeatable."),
-    ] = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    without: Annotated[list[str] | None, "Remove this tag; repeatable.", {"metavar": "KEY"}] = None,
+    *,
+    database: options.File,
 ) -> None:
     """Rename a run, or change its system and tags.
 
@@ -42,18 +32,13 @@ def edit(
     a run that it loads again has the name from there.
     """
     from warehouse.errors import UsageError
-    from warehouse.warehouse import Warehouse
 
     if name is None and system is None and not tags and not without:
         raise UsageError("nothing to change: --name, --system, --tag or --without")
-    found = Warehouse(db, lock_timeout=lock_timeout).edit(
-        dataset,
-        run,
-        name=name,
-        system=system,
-        tags=options.pairs(tags, "--tag"),
+    found = database.open().edit(
+        dataset, run, name=name, system=system, tags=options.pairs(tags, "--tag"),
         without=without or (),
-    )
+    )  # fmt: skip
     said = [f"system {found.system}"] if found.system else []
     said += [f"{key}={value}" for key, value in found.tags.items()]
     output.say(f"{dataset}/{found.run}: {', '.join(said) or 'no system and no tags'}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from warehouse.cli import completion, options
 from warehouse.cli.output import emit, say, warn
 from warehouse.cli.progress import Progress
@@ -35,29 +33,21 @@ def evaluate(
     dataset: options.AnyDataset = None,
     run: Annotated[
         list[str] | None,
-        typer.Option(
-            "--run",
-            "-r",
-            autocompletion=completion.runs,
-            help="Only this run; repeatable. Default: all.",
-        ),
+        "Only this run; repeatable. Default: all.",
+        "-r",
+        {"autocompletion": completion.runs},
     ] = None,
     metric: options.Metrics = None,
     slice: Annotated[
         list[str] | None,
-        typer.Option(
-            "--slice",
-            autocompletion=completion.slices,
-            help="Also evaluate the parts of this slice: the name of an attribute or slice, or "
-            '"NAME = SQL" over attributes; repeatable.',
-        ),
+        "Also evaluate the parts of this slice: the name of an attribute or slice, or "
+        '"NAME = SQL" over attributes; repeatable.',
+        {"autocompletion": completion.slices},
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     exclude: options.Exclude = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be computed, but compute nothing.")
-    ] = False,
+    dry_run: Annotated[bool, "Say what would be computed, but compute nothing."] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -66,12 +56,8 @@ def evaluate(
     by: options.By = "run",
     exchange: Annotated[
         Path | None,
-        typer.Option(
-            "--exchange",
-            metavar="DIR",
-            show_default="the folder of the database",
-            help="A folder that the tasks of --engine see, for what they read and write.",
-        ),
+        "A folder that the tasks of --engine see, for what they read and write.",
+        {"metavar": "DIR", "show_default": "the folder of the database"},
     ] = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
 ) -> None:
@@ -102,20 +88,10 @@ def evaluate(
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     with Progress("evaluating", "metric", len(wanted)) as step:
         done = wh.evaluate(
-            dataset,
-            runs=run or (),
-            metrics=wanted,
-            slices=slice or (),
-            protocol=protocol,
-            exclude=exclude,
-            qrels=qrels,
-            dry_run=dry_run,
-            on_metric=step,
-            engine=engine,
-            master=master,
-            by=by,
-            exchange=exchange,
-        )
+            dataset, runs=run or (), metrics=wanted, slices=slice or (), protocol=protocol,
+            exclude=exclude, qrels=qrels, dry_run=dry_run, on_metric=step, engine=engine,
+            master=master, by=by, exchange=exchange,
+        )  # fmt: skip
     narrate(done, dry_run=dry_run)
     if exclude is not None:
         say(f"protocol {done.protocol}: {protocols.left_out(done.protocol)}")

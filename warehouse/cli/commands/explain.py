@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.cli import completion, options
 
 SECTION, PLACE = "Look", 4
 EXAMPLES = {
@@ -20,29 +17,19 @@ EXAMPLES = {
 
 def explain(
     run: options.OneRun,
-    metric: Annotated[
-        str,
-        typer.Argument(autocompletion=completion.metrics, help="A metric, as in nDCG@10."),
-    ],
-    query: Annotated[str, typer.Argument(help="Id of the query.")],
+    metric: Annotated[str, "A metric, as in nDCG@10.", {"autocompletion": completion.metrics}],
+    query: Annotated[str, "Id of the query."],
     dataset: options.OneDataset = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            "--top",
-            min=0,
-            show_default="the metric's cutoff, else 20",
-            help="How many documents of the list to show.",
-        ),
+        "How many documents of the list to show.",
+        {"min": 0, "show_default": "the metric's cutoff, else 20"},
     ] = None,
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Explain a run's value for a query, document by document.
 
@@ -53,8 +40,6 @@ def explain(
     document, stands for all documents that are not shown. Where the value came from goes to stderr.
     A metric that is not stored is computed.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     found = wh.explain(dataset, run, query, metric, top=top, protocol=protocol, qrels=qrels)
-    output.show(found, format, out, places=places, wide=wide)
+    table.show(found)

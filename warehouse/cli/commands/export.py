@@ -6,11 +6,8 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 4
 EXAMPLES = {
@@ -22,31 +19,21 @@ EXAMPLES = {
 
 
 def export(
-    target: Annotated[
-        Path, typer.Argument(metavar="BUNDLE", help="The folder to write; it must be new.")
-    ],
+    target: Annotated[Path, "The folder to write; it must be new.", {"metavar": "BUNDLE"}],
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     protocol: options.Protocol = "default",
     without_data: Annotated[
-        bool,
-        typer.Option(
-            "--without-data", help="Leave the judgments and runs out, and keep their digests."
-        ),
+        bool, "Leave the judgments and runs out, and keep their digests."
     ] = False,
     sign: Annotated[
         Path | None,
-        typer.Option(
-            "--sign",
-            metavar="KEY",
-            help="Sign it with this SSH key, by ssh-keygen: a private key, or the public one of a key "
-            "that the agent has.",
-        ),
+        "Sign it with this SSH key, by ssh-keygen: a private key, or the public one of a key "
+        "that the agent has.",
+        {"metavar": "KEY"},
     ] = None,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Write a bundle: a board with all that is needed to compute it again.
 
@@ -56,9 +43,8 @@ def export(
     equal.
     """
     from warehouse.errors import counted
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("exporting"):
         made = wh.export(
             target, dataset, metrics=metric or (), protocol=protocol,

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from warnings import catch_warnings, simplefilter
 
-from warehouse.cli import options, output
+from warehouse.cli import options
 
 SECTION, PLACE = "Catalogue", 5
 EXAMPLES = {"extensions": ("warehouse extensions", "warehouse extensions -f json")}
 
 
-def extensions(
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-) -> None:
+def extensions(table: options.Table) -> None:
     """List the extensions: where they are from, what they give, and what of it does not work.
 
     An extension is an installed package that adds metrics, fusion methods, protocols, formats,
@@ -26,4 +22,4 @@ def extensions(
     with catch_warnings():
         simplefilter("ignore")  # the table has them
         application.examples()
-    output.show(extension_catalogue.extensions(), format, out, wide=wide)
+    table.show(extension_catalogue.extensions())

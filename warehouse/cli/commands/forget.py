@@ -7,7 +7,6 @@ from typing import Annotated, Literal, cast
 import typer
 
 from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Load", 4
 EXAMPLES = {
@@ -40,8 +39,7 @@ def forget(
         ),
     ] = None,
     scores: Annotated[
-        bool,
-        typer.Option("--scores", help="Remove only the values of the run that were imported."),
+        bool, typer.Option("--scores", help="Remove only the values of the run that were imported.")
     ] = False,
     judge: Annotated[
         str | None, typer.Option("--judge", help="With --scores: only those of this judge.")
@@ -51,11 +49,10 @@ def forget(
         typer.Option("--everything", help="Remove the dataset whole: runs, qrels, values, texts …"),
     ] = False,
     yes: Annotated[
-        bool,
-        typer.Option("--yes", help="Remove it; without this, only say what would be removed."),
+        bool, typer.Option("--yes", help="Remove it; without this, only say what would be removed.")
     ] = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Remove a run with its predictions and values, or a whole dataset. This cannot be undone.
 
@@ -67,9 +64,8 @@ def forget(
     'warehouse sync' loads its qrels again.
     """
     from warehouse.errors import UsageError, counted
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     given = {
         "RUN": run, "--version": version, "--reason": reason, "--text": text,
         "--scores": scores or None, "--judge": judge,

@@ -15,12 +15,7 @@ EXAMPLES = {
 }
 
 
-def fusions(
-    context: typer.Context,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-) -> None:
+def fusions(context: typer.Context, table: options.Table) -> None:
     """List the methods that merge runs.
 
     The formats other than table also have the summaries, what --tune tries and the names in other
@@ -30,7 +25,7 @@ def fusions(
         return
     from warehouse.analyze import fusion_catalogue
 
-    output.show(fusion_catalogue.fusions_for_people(format), format, out, wide=wide)
+    table.show(fusion_catalogue.fusions_for_people(table.format))
     output.say("normalisations, of the score s and the rank i in a list of n:")
     for line in fusion_catalogue.normalisations():
         output.say(line)
@@ -38,9 +33,7 @@ def fusions(
 
 
 def show(
-    names: Annotated[
-        list[str], typer.Argument(help="Methods by any of their names, as in rrf or CombMNZ.")
-    ],
+    names: Annotated[list[str], "Methods by any of their names, as in rrf or CombMNZ."],
 ) -> None:
     """Show a method: formula, parameters, other names and SQL."""
     from warehouse.analyze import fusion_catalogue

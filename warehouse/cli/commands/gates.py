@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 3
 EXAMPLES = {
@@ -21,15 +20,10 @@ EXAMPLES = {
 def gates(
     context: typer.Context,
     dataset: options.AnyDataset = None,
-    red: Annotated[
-        bool, typer.Option("--red", help="List only the runs that are red, and why.")
-    ] = False,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    red: Annotated[bool, "List only the runs that are red, and why."] = False,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """List the verdicts of the gates on current runs, newest first.
 
@@ -40,23 +34,20 @@ def gates(
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).gates(dataset, red=red)
-    output.show(found, format, out, places=places, wide=wide)
+    found = database.open().gates(dataset, red=red)
+    table.show(found)
 
 
 def accept(
-    why: Annotated[str, typer.Option("--why", help="Why; it is stored with the verdict.")],
+    why: Annotated[str, "Why; it is stored with the verdict.", "--why"],
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN]...", help="The red runs to accept.")
     ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Accept all red runs of the dataset.")
-    ] = False,
+    every: Annotated[bool, "Accept all red runs of the dataset.", "--all"] = False,
     dataset: options.OneDataset = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Accept red runs.
 
@@ -64,47 +55,39 @@ def accept(
     later version of such a run is checked for itself.
     """
     from warehouse.errors import UsageError, listing
-    from warehouse.warehouse import Warehouse
 
     if bool(runs) == every:
         raise UsageError("name the runs to accept, or take all red ones with --all")
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     output.say(f"accepted: {listing(wh.accept(dataset, runs or None, why=why))}")
 
 
 def baseline(
-    run: Annotated[str, typer.Argument(help="The run.")],
-    why: Annotated[str, typer.Option("--why", help="Why; it is stored with who you are.")],
+    run: Annotated[str, "The run."],
+    why: Annotated[str, "Why; it is stored with who you are.", "--why"],
     dataset: options.OneDataset = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Make a run the baseline of its group.
 
     Gates with against = "baseline" compare runs of the same group with it, until the next one is
     set. A red run has to be accepted first.
     """
-    from warehouse.warehouse import Warehouse
-
-    Warehouse(db, lock_timeout=lock_timeout).baseline(run, dataset, why=why)
+    database.open().baseline(run, dataset, why=why)
     output.say(f"baseline: {run}")
 
 
 def log(
-    run: Annotated[str, typer.Argument(help="The run.")],
+    run: Annotated[str, "The run."],
     dataset: options.OneDataset = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """List all verdicts on a run, oldest first.
 
     Each has its reason, what had changed since the one before, and who accepted the run.
     """
-    from warehouse.warehouse import Warehouse
-
-    found = Warehouse(db, lock_timeout=lock_timeout).gate_log(run, dataset)
-    output.show(found, format, out, places=places, wide=wide)
+    found = database.open().gate_log(run, dataset)
+    table.show(found)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from warehouse.cli import completion, lakes, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.cli import completion, lakes, options
 
 SECTION, PLACE = "History", 1
 EXAMPLES = {
@@ -23,34 +20,25 @@ def history(
     dataset: options.OneDataset = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            autocompletion=completion.metrics,
-            show_default=f"the first of {options.SHOWN_BY_DEFAULT}",
-            help="A metric, as in nDCG@10.",
-        ),
+        "A metric, as in nDCG@10.",
+        "-m",
+        {
+            "autocompletion": completion.metrics,
+            "show_default": f"the first of {options.SHOWN_BY_DEFAULT}",
+        },
     ] = None,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
-    as_of: options.AsOf = None,
-    qrels: options.QrelsVersion = None,
-    protocol: options.Protocol = "default",
-    format: Annotated[
-        str,
+    *,
+    choice: options.Choice,
+    state: options.State,
+    table: Annotated[
+        options.NumberTable,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; svg, png or pdf for a "
             "picture (with -o).",
             ["svg", "png", "pdf"],
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    lake: lakes.Lake = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    ],
+    database: lakes.LakeOrFile,
 ) -> None:
     """Show the values of runs over time, the best so far and the records.
 
@@ -60,11 +48,5 @@ def history(
     new judgments only current versions are evaluated; --qrels shows the others. A
     picture needs the extra "plot".
     """
-    from warehouse.warehouse import Warehouse
-
-    with lakes.reading(db, lake, as_of) as (path, as_of):
-        found = Warehouse(path, lock_timeout=lock_timeout).history(
-            dataset, metric, run=run or (), system=system or (), tag=tag or (), protocol=protocol,
-            as_of=as_of, qrels=qrels,
-        )  # fmt: skip
-        output.show(found, format, out, places=places, wide=wide)
+    with database.reading(state) as (wh, state):
+        table.show(wh.history(dataset, metric, **choice.asked(), **vars(state)))

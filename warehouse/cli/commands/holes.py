@@ -8,7 +8,6 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 6
 EXAMPLES = {
@@ -51,23 +50,18 @@ def holes(
             help="Show what judging them would fill in each run, instead of the documents.",
         ),
     ] = False,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
+    *,
+    choice: options.Choice,
     protocol: options.Protocol = "default",
-    format: Annotated[
-        str,
+    table: Annotated[
+        options.NumberTable,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o), or trec: qrels to "
             "fill in.",
             ["trec"],
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    ],
+    database: options.File,
 ) -> None:
     """List the unjudged documents that runs rank high.
 
@@ -88,22 +82,23 @@ def holes(
     """
     from warehouse.errors import UsageError
     from warehouse.report import trec
-    from warehouse.warehouse import Warehouse
 
-    if by_run and format == "trec":
+    if by_run and table.format == "trec":
         raise UsageError(
             "--by-run: lists runs, but -f trec writes documents; leave out one of the two"
         )
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("looking"):
         found = wh.holes(
             dataset, runs or (), depth=depth, top=top, per_query=per_query, order=order, p=p,
             protocol=protocol,
-            run=run or (), system=system or (), tag=tag or (),
+            **choice.asked(),
         )  # fmt: skip
-    if format != "trec":
-        output.show(found.filled if by_run else found, format, out, places=places, wide=wide)
+    if table.format != "trec":
+        table.show(found.filled if by_run else found)
         return
-    output.emit(trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), out, format)
-    for note in found.told(places):
+    output.emit(
+        trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), table.out, table.format
+    )
+    for note in found.told(table.places):
         output.say(note)

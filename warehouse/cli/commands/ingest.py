@@ -11,12 +11,12 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.output import say, say_loaded, say_where, warn
 from warehouse.cli.progress import Progress, sizes
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError, WarehouseError, command, counted, listing
 
 if TYPE_CHECKING:
-    from warehouse.ingest import Loaded, LoadedAttributes
+    from warehouse.ingest.attributes import LoadedAttributes
     from warehouse.ingest.folder import Folder
+    from warehouse.ingest.steps import Loaded
 
 SECTION, PLACE = "Load", 1
 ALSO = {"runs": "run"}
@@ -67,14 +67,12 @@ _OTHERS = ("neither qrels nor runs", "other splits or neither qrels nor runs")
 
 
 def folder(
-    folder: Annotated[Path, typer.Argument(help="The folder; the folders in it are searched too.")],
+    folder: Annotated[Path, "The folder; the folders in it are searched too."],
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load the qrels and the runs of a folder, and evaluate them.
 
@@ -87,10 +85,9 @@ def folder(
     says which metrics are computed.
     """
     from warehouse.cli.commands.evaluate import narrate
-    from warehouse.ingest import Loaded
-    from warehouse.warehouse import Warehouse
+    from warehouse.ingest.steps import Loaded
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     failed: list[WarehouseError] = []
     progress = Progress("loading", "file")
 
@@ -157,19 +154,13 @@ def qrels(
     dataset: options.OneDataset = None,
     label: options.QrelsLabel = None,
     format: Annotated[str | None, options.input_format("qrels")] = None,
-    column: options.Columns = None,
-    relevance: options.Relevance = None,
-    normalise: options.Normalise = None,
-    where: options.Where = None,
-    repeated: options.Repeated = None,
+    *,
+    rows: options.JudgmentRows,
     is_global: options.Global = False,
     queries: options.Queries = None,
     iterations: options.Iterations = False,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    database: options.LimitedFile,
 ) -> None:
     """Load qrels (relevance judgments).
 
@@ -179,15 +170,11 @@ def qrels(
     ir_datasets:msmarco-passage/trec-dl-2019/judged. Loading the same judgments again does nothing
     ("unchanged"); other judgments need --replace and become a new version.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    columns = options.pairs(column, "--column")
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_qrels(
-            dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, where=where, repeated=repeated, is_global=is_global, queries=queries,
-            iterations=iterations, replace=replace,
+            dataset, file, label=label, format=format, **rows.asked(), is_global=is_global,
+            queries=queries, iterations=iterations, replace=replace,
         )  # fmt: skip
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
@@ -196,20 +183,12 @@ def qrels(
 def training(
     file: options.SourceFile,
     dataset: options.OneDataset = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="A label for this version of the training set.")
-    ] = None,
+    label: Annotated[str | None, "A label for this version of the training set."] = None,
     format: Annotated[str | None, options.input_format("training")] = None,
-    column: options.Columns = None,
-    relevance: options.Relevance = None,
-    normalise: options.Normalise = None,
-    where: options.Where = None,
-    repeated: options.Repeated = None,
+    *,
+    rows: options.JudgmentRows,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    database: options.LimitedFile,
 ) -> None:
     """Load a training set.
 
@@ -217,53 +196,30 @@ def training(
     qrels. In a table without a relevance column, every relevance is 1. Loading the same examples
     again does nothing ("unchanged"); other examples need --replace and become a new version.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    columns = options.pairs(column, "--column")
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_training(
-            dataset, file, label=label, format=format, columns=columns, relevance=relevance,
-            normalise=normalise, where=where, repeated=repeated, replace=replace,
-        )  # fmt: skip
+            dataset, file, label=label, format=format, **rows.asked(), replace=replace
+        )
     say_loaded(loaded)
     say_where(dataset, loaded.dataset)
 
 
 def run(
-    files: Annotated[
-        list[str], typer.Argument(help="Files or globs; - is stdin. May be .gz, .bz2, .xz or .zst.")
-    ],
+    files: Annotated[list[str], "Files or globs; - is stdin. May be .gz, .bz2, .xz or .zst."],
     dataset: options.OneDataset = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the run; default: the file's stem.")
-    ] = None,
-    name_from: Annotated[
-        str, typer.Option("--name-from", help="Take the name from the file's stem or the TREC tag.")
-    ] = "stem",
-    system: options.System = None,
-    tag: options.Tags = None,
-    at: options.RunAt = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
-    ] = False,
+    name: Annotated[str | None, "Name of the run; default: the file's stem."] = None,
+    name_from: Annotated[str, "Take the name from the file's stem or the TREC tag."] = "stem",
+    *,
+    about: options.About,
+    lower_is_better: Annotated[bool, "The scores are distances: smallest first."] = False,
     format: Annotated[str | None, options.input_format("run")] = None,
-    column: options.Columns = None,
-    normalise: options.Normalise = None,
-    where: options.Where = None,
-    repeated: options.Repeated = None,
+    rows: options.Rows,
     replace: options.Replace = False,
     where_it_lies: Annotated[
-        bool,
-        typer.Option(
-            "--where-it-lies",
-            help="Leave the predictions in their files, which must stay as they are.",
-        ),
+        bool, "Leave the predictions in their files, which must stay as they are."
     ] = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    database: options.LimitedFile,
 ) -> None:
     """Load runs.
 
@@ -273,28 +229,20 @@ def run(
     public collection (extra ir) gives to rerank. With --where-it-lies, hits and values are stored, and
     a file is read again, after its hash is checked, for what needs whole lists.
     """
-    from warehouse.warehouse import Warehouse
-
     found = options.expand_globs(files)
     if name is not None and len(found) > 1:
         raise UsageError(f"--name {name}: names one run, but {len(found)} files are given")
     if name_from not in ("stem", "tag"):
         raise UsageError(f"--name-from {name_from}: is stem or tag")
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    tags = options.pairs(tag, "--tag")
-    columns = options.pairs(column, "--column")
-    run_at = options.moment(at)
+    wh = database.open()
     failed: list[WarehouseError] = []
-    about: dict[str, Any] = {
-        "name_from": name_from, "system": system, "tags": tags, "run_at": run_at,
-        "lower_is_better": lower_is_better, "format": format, "columns": columns,
-        "normalise": normalise, "where": where, "repeated": repeated,
-        "replace": replace,
-        "where_it_lies": where_it_lies,
+    how: dict[str, Any] = {
+        "name_from": name_from, **about.asked(), "lower_is_better": lower_is_better,
+        "format": format, **rows.asked(), "replace": replace, "where_it_lies": where_it_lies,
     }  # fmt: skip
     if name is not None:
         with Progress("loading", "file", 1, sizes(found)):
-            loaded = wh.ingest_run(dataset, found[0], name=name, **about)
+            loaded = wh.ingest_run(dataset, found[0], name=name, **how)
         say_loaded(loaded)
         say_where(dataset, loaded.dataset)
         return
@@ -308,7 +256,7 @@ def run(
             else:
                 say_loaded(done)
 
-        outcomes = wh.ingest_runs(dataset, found, on_run=tell, **about)
+        outcomes = wh.ingest_runs(dataset, found, on_run=tell, **how)
     if len(found) > 1:
         say(f"{len(found) - len(failed)} of {len(found)} files loaded or unchanged")
     for into in {one.dataset for one in outcomes if not isinstance(one, WarehouseError)}:
@@ -319,35 +267,25 @@ def run(
 
 def attributes(
     file: options.SourceFile,
-    of: Annotated[str, typer.Option("--of", help="What the rows describe: docs or queries.")],
+    of: Annotated[str, "What the rows describe: docs or queries.", "--of"],
     dataset: options.OneDataset = None,
     name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the table of attributes; default: the file's stem."),
+        str | None, "Name of the table of attributes; default: the file's stem."
     ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option("--id", help="The column that holds the ids; default: doc_id or query_id."),
-    ] = None,
+    id: Annotated[str | None, "The column that holds the ids; default: doc_id or query_id."] = None,
     split: Annotated[
         list[str] | None,
-        typer.Option(
-            "--split",
-            metavar="COLUMN=SEP",
-            help="Split the text of a column into lists, as in genres='|'; repeatable.",
-        ),
+        "Split the text of a column into lists, as in genres='|'; repeatable.",
+        {"metavar": "COLUMN=SEP"},
     ] = None,
     leave_out: Annotated[
-        list[str] | None,
-        typer.Option("--leave-out", metavar="COLUMN", help="Do not read this column; repeatable."),
+        list[str] | None, "Do not read this column; repeatable.", {"metavar": "COLUMN"}
     ] = None,
     format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load attributes of documents or queries.
 
@@ -355,9 +293,7 @@ def attributes(
     column is an attribute: numbers, text, booleans, dates, or lists of them. An empty cell means no
     value. Loading the same content again does nothing ("unchanged").
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_attributes(
             dataset, file, of=cast(Literal["docs", "queries"], of), name=name, id=id,
@@ -370,30 +306,17 @@ def attributes(
 
 def text(
     file: options.SourceFile,
-    of: Annotated[str, typer.Option("--of", help="What the texts are of: docs or queries.")],
+    of: Annotated[str, "What the texts are of: docs or queries.", "--of"],
     dataset: options.OneDataset = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the table of texts; default: the file's stem."),
-    ] = None,
-    id: Annotated[
-        str | None, typer.Option("--id", help="The column that holds the ids.", metavar="COLUMN")
-    ] = None,
-    title: Annotated[
-        str | None,
-        typer.Option("--title", help="The column that holds the titles.", metavar="COLUMN"),
-    ] = None,
-    text: Annotated[
-        str | None,
-        typer.Option("--text", help="The column that holds the texts.", metavar="COLUMN"),
-    ] = None,
+    name: Annotated[str | None, "Name of the table of texts; default: the file's stem."] = None,
+    id: Annotated[str | None, "The column that holds the ids.", {"metavar": "COLUMN"}] = None,
+    title: Annotated[str | None, "The column that holds the titles.", {"metavar": "COLUMN"}] = None,
+    text: Annotated[str | None, "The column that holds the texts.", {"metavar": "COLUMN"}] = None,
     format: Annotated[str | None, options.input_format("attributes")] = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load texts of queries or documents, to be shown with them.
 
@@ -403,9 +326,7 @@ def text(
     'queries', 'explain' and 'compare --queries' show the texts; 'publish' leaves them out without
     --with-text, and 'forget --text' removes them.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_text(
             dataset, file, of=cast(Literal["docs", "queries"], of), name=name, id=id, title=title,
@@ -422,40 +343,25 @@ def scores(
     dataset: options.OneDataset = None,
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
-            show_default="the file's stem, unless the file has a column of runs",
-            help="The run that the values are of.",
-        ),
+        "The run that the values are of.",
+        {"show_default": "the file's stem, unless the file has a column of runs"},
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", help="Who or what judged, as in gpt-4o; judges are kept apart."),
-    ] = None,
+    judge: Annotated[str | None, "Who or what judged, as in gpt-4o; judges are kept apart."] = None,
     metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", "-m", help="Load this metric alone; repeatable. Default: all."),
+        list[str] | None, "Load this metric alone; repeatable. Default: all.", "-m"
     ] = None,
     lower_is_better: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--lower-is-better", metavar="METRIC", help="Low values are good; repeatable."
-        ),
+        list[str] | None, "Low values are good; repeatable.", {"metavar": "METRIC"}
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            help="trec_eval, ir_measures, csv, tsv, jsonl, parquet, mteb, inspect or lm_eval; default: "
-            "guessed from the file.",
-        ),
+        "trec_eval, ir_measures, csv, tsv, jsonl, parquet, mteb, inspect or lm_eval; default: "
+        "guessed from the file.",
     ] = None,
     column: options.Columns = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load values by query that another program computed.
 
@@ -466,9 +372,7 @@ def scores(
     they are read with --protocol, and never stand in a column with values that are computed here.
     Loading the same values again does nothing ("unchanged").
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = wh.ingest_scores(
             dataset, file, name=name, judge=judge, metrics=metric or (),

@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options
 from warehouse.cli.output import say
 from warehouse.config import project
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.report.file_replacement import new_file
 
 SECTION, PLACE = "Begin", 2
@@ -20,37 +17,26 @@ STARTER = Path(__file__).parents[2] / "sync" / "starter.toml"
 
 
 def init(
-    own: Annotated[
-        bool,
-        typer.Option("--own", help="Make a restored replica writable again."),
-    ] = False,
+    own: Annotated[bool, "Make a restored replica writable again."] = False,
     allow_place: Annotated[
-        bool,
-        typer.Option(
-            "--allow-place",
-            help="Read predictions wherever this database says that they lie (see --where-it-lies).",
-        ),
+        bool, "Read predictions wherever this database says that they lie (see --where-it-lies)."
     ] = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Write a warehouse.toml and make the database that it names.
 
     The file, with comments, is written if there is none in this folder or above it; with --db it is
     not written. The database is made, or its schema is upgraded. Running it again changes nothing.
     """
-    from warehouse.warehouse import Warehouse
-
-    if db is None and project.current().file is None:
+    if database.db is None and project.current().file is None:
         path = Path(project.FILE)
         with new_file(path) as part:
             part.write_bytes(STARTER.read_bytes())
         say(f"{path}: written; say in it where qrels and runs are, then: warehouse sync")
     # the file just written counts
     with project.using(None):
-        wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+        wh = database.open()
     existed = wh.path.exists()
     changed = wh.init(own=own, allow_place=allow_place)
     news = "is a warehouse of its own now" if own else "brought up to date"

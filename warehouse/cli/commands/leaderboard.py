@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import typer
+from typing import Annotated, Any, Literal
 
 from warehouse.cli import completion, lakes, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 SECTION, PLACE = "Look", 1
@@ -36,105 +33,59 @@ EXAMPLES = {
 def leaderboard(
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
-            "--dataset",
-            "-d",
-            autocompletion=completion.datasets,
-            show_default="the only one",
-            help="Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
-        ),
+        "Name of the dataset; for several repeat it, or write a pattern, as in 'proj*'.",
+        "-d",
+        {"autocompletion": completion.datasets, "show_default": "the only one"},
     ] = None,
     metric: options.ShownMetrics = None,
     slice: options.Slice = None,
     sort: Annotated[
         str | None,
-        typer.Option(
-            "--sort",
-            autocompletion=completion.metrics,
-            help="Order by this metric; default: the first one.",
-        ),
+        "Order by this metric; default: the first one.",
+        {"autocompletion": completion.metrics},
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the first N.")] = None,
+    top: Annotated[int | None, "Only the first N.", {"min": 1}] = None,
     weights: Annotated[
         str,
-        typer.Option(
-            "--weights",
-            help="With several datasets, weigh each by: equal, relevant (judgments), queries, or "
-            "given weights, as in A=2,B=1.",
-        ),
+        "With several datasets, weigh each by: equal, relevant (judgments), queries, or "
+        "given weights, as in A=2,B=1.",
     ] = "equal",
     by: Annotated[
-        Literal["run", "system"],
-        typer.Option("--by", help="With several datasets, match runs by name (run) or by system."),
+        Literal["run", "system"], "With several datasets, match runs by name (run) or by system."
     ] = "run",
-    each: Annotated[
-        bool, typer.Option("--each", help="With several datasets, also show the value in each.")
-    ] = False,
+    each: Annotated[bool, "With several datasets, also show the value in each."] = False,
     ci: Annotated[
-        bool,
-        typer.Option(
-            "--ci", help="Show beside each mean the half-width of its t-interval at 1 - alpha."
-        ),
+        bool, "Show beside each mean the half-width of its t-interval at 1 - alpha."
     ] = False,
-    ties: Annotated[
-        bool,
-        typer.Option(
-            "--ties", help="Number the groups of runs that cannot be told apart at alpha."
-        ),
-    ] = False,
+    ties: Annotated[bool, "Number the groups of runs that cannot be told apart at alpha."] = False,
     ranks: Annotated[
         bool,
-        typer.Option(
-            "--ranks",
-            help="Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
-            "how often it is first; with several datasets its mean rank over them.",
-        ),
+        "Show the ranks that each run has if the queries are resampled, at 1 - alpha, and "
+        "how often it is first; with several datasets its mean rank over them.",
     ] = False,
     together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="With --ranks: ranks that hold for all runs together, by Tukey's test of all pairs.",
-        ),
+        bool, "With --ranks: ranks that hold for all runs together, by Tukey's test of all pairs."
     ] = False,
     wins: Annotated[
-        bool,
-        typer.Option(
-            "--wins",
-            help="With --ranks over several datasets, show which run is better than which.",
-        ),
+        bool, "With --ranks over several datasets, show which run is better than which."
     ] = False,
-    alpha: Annotated[
-        float, typer.Option("--alpha", help="The level of --ci, --ties and --ranks.")
-    ] = 0.05,
-    resamples: Annotated[
-        int, typer.Option("--resamples", help="How often --ranks resamples the queries.")
-    ] = 2000,
+    alpha: Annotated[float, "The level of --ci, --ties and --ranks."] = 0.05,
+    resamples: Annotated[int, "How often --ranks resamples the queries."] = 2000,
     seed: options.Seed = 0,
-    runs: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
-    as_of: options.AsOf = None,
-    qrels: options.QrelsVersion = None,
-    protocol: options.Protocol = "default",
-    format: Annotated[
-        str,
+    *,
+    choice: options.Choice,
+    state: options.State,
+    table: Annotated[
+        options.Table,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; with --ranks over several "
             "datasets svg, png or pdf for the critical-difference diagram (with -o).",
             ["svg", "png", "pdf"],
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
+    ],
     names: options.Names = False,
-    columns: options.ShownColumns = None,
-    label: options.Label = None,
-    percent: options.Percent = False,
-    places: options.LaidOutPlaces = None,
-    lake: lakes.Lake = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    layout: options.Layout,
+    database: lakes.LakeOrFile,
 ) -> None:
     """Show the runs of a dataset, or of several, best first.
 
@@ -161,45 +112,40 @@ def leaderboard(
     from warehouse.metrics.notation import parse_one
     from warehouse.metrics.protocols import is_imported
     from warehouse.report import pictures
-    from warehouse.warehouse import Warehouse
 
-    with lakes.reading(db, lake, as_of) as (path, as_of):
-        wh = Warehouse(path, lock_timeout=lock_timeout)
+    with database.reading(state) as (wh, state):
         board = wh.leaderboard(
             dataset, metrics=metric or (), slice=slice, sort=sort, top=top,
-            protocol=protocol, weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties,
-            ranks=ranks, together=together, alpha=alpha, resamples=resamples, seed=seed,
-            as_of=as_of, qrels=qrels,
-            run=runs or (), system=system or (), tag=tag or (), columns=columns or (),
-            label=options.pairs(label, "--label"), percent=percent, places=places,
+            weights=options.weights(weights), by=by, each=each, ci=ci, ties=ties, ranks=ranks,
+            together=together, alpha=alpha, resamples=resamples, seed=seed,
+            **vars(state), **choice.asked(), **layout.asked(),
         )  # fmt: skip
         if wins and not (ranks and len(board.datasets) > 1):
             raise UsageError("--wins: goes with --ranks and several datasets")
         shown_board = board.wins if wins else board
-        if format in pictures.FORMATS:
+        if table.format in pictures.FORMATS:
             if "diagram" not in board.tables:
-                raise UsageError(f"-f {format}: the diagram is of --ranks over several datasets")
+                raise UsageError(
+                    f"-f {table.format}: the diagram is of --ranks over several datasets"
+                )
             shown_board = board.diagram
-        output.show(shown_board, format, out, wide=wide)
+        table.show(shown_board)
         if names:
             output.say_names(board)
-    if lake is not None or is_imported(protocol):
+    if database.lake is not None or is_imported(state.protocol):
         return
     stored = list(dict.fromkeys(board.metrics.values()))
-    gone = forgotten(stored, protocol)
+    gone = forgotten(stored, state.protocol)
     known = [name for name in stored if name not in gone and name not in board.computed]
-    if not known or f"protocol {protocol}" in gone or as_of is not None:
+    if not known or f"protocol {state.protocol}" in gone or state.as_of is not None:
         return
+    against: dict[str, Any] = {"qrels": state.qrels, "protocol": state.protocol}
     shown = [parse_one(name).metric for name in known]
     sliced = () if slice is None else (slice,)
     for name in board.datasets:
-        due = wh.evaluate(
-            name, metrics=shown, slices=sliced, protocol=protocol, qrels=qrels, dry_run=True
-        )
+        due = wh.evaluate(name, metrics=shown, slices=sliced, dry_run=True, **against)
         if due.computed and not wh.is_collected:
-            how = command(
-                "evaluate", name, metrics=["METRIC"], slice=slice, qrels=qrels, protocol=protocol
-            )
+            how = command("evaluate", name, metrics=["METRIC"], slice=slice, **against)
             output.say(
                 f"{counted(due.computed - due.stale, 'value')} missing, {due.stale:,} stale: {how}"
             )

@@ -15,12 +15,7 @@ EXAMPLES = {
 }
 
 
-def metrics(
-    context: typer.Context,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-) -> None:
+def metrics(context: typer.Context, table: options.Table) -> None:
     """List the metrics with their direction and title.
 
     The formats other than table also have the summaries, parameters and the names in other
@@ -32,10 +27,10 @@ def metrics(
     from warehouse.analyze import metric_catalogue
     from warehouse.metrics.catalogue import MATURITY, broken
 
-    output.show(metric_catalogue.metrics_for_people(format), format, out, wide=wide)
+    table.show(metric_catalogue.metrics_for_people(table.format))
     for problem in broken().values():
         output.warn(f"left out: {problem}")
-    if format == "table":
+    if table.format == "table":
         for word, mark in metric_catalogue.MARKS.items():
             output.say(f"{mark} {word}: {MATURITY[word]}")
     output.say(
@@ -45,8 +40,7 @@ def metrics(
 
 def show(
     names: Annotated[
-        list[str],
-        typer.Argument(help="Metrics by any of their names, as in nDCG, nDCG@10 or map_cut_100."),
+        list[str], "Metrics by any of their names, as in nDCG, nDCG@10 or map_cut_100."
     ],
     protocol: options.Protocol = "default",
 ) -> None:

@@ -15,12 +15,7 @@ EXAMPLES = {
 }
 
 
-def protocols(
-    context: typer.Context,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-) -> None:
+def protocols(context: typer.Context, table: options.Table) -> None:
     """List the protocols: the rules of an evaluation.
 
     A protocol holds the rules that are not a metric's own, such as the order of equal scores. To
@@ -33,22 +28,17 @@ def protocols(
         return
     from warehouse.analyze import pages
 
-    output.show(pages.protocols_for_people(format), format, out, wide=wide)
+    table.show(pages.protocols_for_people(table.format))
     output.say("one in full, or several side by side: warehouse protocols show NAME NAME")
 
 
-def show(
-    names: Annotated[list[str], typer.Argument(help="One or more protocols.")],
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-) -> None:
+def show(names: Annotated[list[str], "One or more protocols."], table: options.Table) -> None:
     """Show protocols side by side; ≠ marks the rules that differ.
 
     Their summaries go to stderr.
     """
     from warehouse.analyze import pages
 
-    output.show(pages.compare_protocols(names), format, out, wide=wide)
+    table.show(pages.compare_protocols(names))
     for summary in pages.summaries(names):
         output.say(summary)

@@ -9,7 +9,6 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,25 +22,13 @@ def publish(
     path: Annotated[
         Path | None, typer.Argument(help="The DuckDB file to write.", show_default=False)
     ] = None,
-    parquet: Annotated[
-        Path | None,
-        typer.Option("--parquet", metavar="DIR", help="Write a folder of Parquet files."),
-    ] = None,
-    with_text: Annotated[
-        bool,
-        typer.Option("--with-text", help="Include the texts of queries and documents."),
-    ] = False,
+    parquet: Annotated[Path | None, "Write a folder of Parquet files.", {"metavar": "DIR"}] = None,
+    with_text: Annotated[bool, "Include the texts of queries and documents."] = False,
     storage_version: Annotated[
-        str,
-        typer.Option(
-            "--storage-version",
-            help="The oldest DuckDB version that must be able to read the file.",
-        ),
+        str, "The oldest DuckDB version that must be able to read the file."
     ] = "v1.4.0",
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Write a replica that notebooks and BI tools can keep open.
 
@@ -49,14 +36,12 @@ def publish(
     files has one file for each table and view, and manifest.json says what they hold. Texts of
     queries and documents stay out without --with-text, as their licences may not allow it.
     """
-    from warehouse.warehouse import Warehouse
-
     if path is None and parquet is None:
         raise UsageError("say where: warehouse publish FILE, or --parquet DIR")
     for given in (path, parquet):
         if given == Path("-"):
             raise UsageError("-: a replica is not written to stdout; name a file, or --parquet DIR")
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     if path is not None:
         with Progress("publishing"):
             made = wh.publish(path, with_text=with_text, storage_version=storage_version)

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.cli import options
 
 SECTION, PLACE = "History", 2
 EXAMPLES = {
@@ -23,39 +22,31 @@ EXAMPLES = {
 def qrels(
     context: typer.Context,
     dataset: options.AnyDataset = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.File,
 ) -> None:
     """List the versions of the qrels.
 
     The list says how many runs have values against each version."""
     if context.invoked_subcommand is not None:
         return
-    from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).qrels(dataset)
-    output.show(found, format, out, wide=wide)
+    found = database.open().qrels(dataset)
+    table.show(found)
 
 
 def diff(
-    before: Annotated[int, typer.Argument(min=1, help="A version of the qrels.")],
-    after: Annotated[int, typer.Argument(min=1, help="The version to compare it with.")],
+    before: Annotated[int, "A version of the qrels.", {"min": 1}],
+    after: Annotated[int, "The version to compare it with.", {"min": 1}],
     dataset: options.OneDataset = None,
-    rows: Annotated[bool, typer.Option("--rows", help="List the judgments that differ.")] = False,
-    boards: Annotated[
-        bool, typer.Option("--boards", help="List the runs' values and places under both versions.")
-    ] = False,
+    rows: Annotated[bool, "List the judgments that differ."] = False,
+    boards: Annotated[bool, "List the runs' values and places under both versions."] = False,
     metric: options.Metrics = None,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Compare two versions of the qrels.
 
@@ -65,11 +56,10 @@ def diff(
     --qrels N.
     """
     from warehouse.errors import UsageError
-    from warehouse.warehouse import Warehouse
 
     if rows and boards:
         raise UsageError("--rows and --boards: one at a time")
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     found = wh.qrels_diff(dataset, before, after, metrics=metric or (), protocol=protocol)
     shown = found.rows if rows else found.boards if boards else found
-    output.show(shown, format, out, places=places, wide=wide)
+    table.show(shown)

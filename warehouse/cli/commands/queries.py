@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 2
 EXAMPLES = {
@@ -24,19 +21,13 @@ def queries(
     dataset: options.OneDataset = None,
     metric: options.ShownMetrics = None,
     slice: options.Slice = None,
-    worst: Annotated[
-        int | None, typer.Option("--worst", min=1, help="Only the N worst by the first metric.")
-    ] = None,
-    as_of: options.AsOf = None,
-    qrels: options.QrelsVersion = None,
-    protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
+    worst: Annotated[int | None, "Only the N worst by the first metric.", {"min": 1}] = None,
+    *,
+    state: options.State,
+    table: options.Table,
     names: options.Names = False,
     places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    database: options.File,
 ) -> None:
     """Show a run query by query.
 
@@ -44,13 +35,10 @@ def queries(
     ten are unjudged. With --slice, values are those in each part. A metric that is not stored is
     computed for the table; 'warehouse evaluate' stores it.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     found = wh.queries(
-        dataset, run, metrics=metric or (), slice=slice, worst=worst, protocol=protocol,
-        as_of=as_of, qrels=qrels,
+        dataset, run, metrics=metric or (), slice=slice, worst=worst, **vars(state),
     )  # fmt: skip
-    output.show(found, format, out, places=places, wide=wide)
+    table.show(found, places)
     if names:
         output.say_names(found)

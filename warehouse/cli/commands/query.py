@@ -29,36 +29,29 @@ def query(
     sql: Annotated[
         str | None, typer.Argument(help="One SQL statement; - reads it from stdin.")
     ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", help="Read the statement from this file.")
-    ] = None,
+    file: Annotated[Path | None, "Read the statement from this file."] = None,
     param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Bind $NAME; repeatable."),
+        list[str] | None, "Bind $NAME; repeatable.", "-p", {"metavar": "NAME=VALUE"}
     ] = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
+    *,
+    table: options.Table,
     limit: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Print at most this many rows.",
-            show_default="1,000 in table, markdown, latex and html; all in the other formats",
-        ),
+        "Print at most this many rows.",
+        {
+            "min": 1,
+            "show_default": "1,000 in table, markdown, latex and html; all in the other formats",
+        },
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0, help="Stop the query after this many seconds; 0 means never.")
+        float, "Stop the query after this many seconds; 0 means never.", {"min": 0}
     ] = 60.0,
     places: options.Places = 4,
     db: options.Database = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(
-            "--memory-limit",
-            help="Memory for DuckDB, as in 1GB.",
-            show_default="4 GB, or half of the machine's",
-        ),
+        "Memory for DuckDB, as in 1GB.",
+        {"show_default": "4 GB, or half of the machine's"},
     ] = None,
     threads: options.Threads = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -83,33 +76,28 @@ def query(
             raise UsageError(f"{file}: is not UTF-8: save it as UTF-8") from None
     else:
         text = sys.stdin.read() if sql == "-" else str(sql)
-    if limit is None and format in formats.FOR_PEOPLE:
+    if limit is None and table.format in formats.FOR_PEOPLE:
         limit = SHOWN
     params = options.pairs(param, "--param")
     wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
     seconds = timeout or None
-    if format == "parquet":
-        target = output.parquet_file(out)
+    if table.format == "parquet":
+        target = output.parquet_file(table.out)
         answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
         output.say(f"wrote {target}")
     else:
-        screen = output.screen_for(format, out, places=places, wide=wide)
-        with output.open_writer(out, format) as write:
+        screen = output.screen_for(table.format, table.out, places=places, wide=table.wide)
+        with output.open_writer(table.out, table.format) as write:
             answer = wh.stream(
-                text,
-                params,
-                write=write,
-                format=screen or format,
-                limit=limit,
-                places=places,
-                timeout=seconds,
-            )
+                text, params, write=write, format=screen or table.format, limit=limit,
+                places=places, timeout=seconds,
+            )  # fmt: skip
     if answer.rows == 0:
         output.say("no rows")
     elif answer.truncated:
         output.say(
             f"only the first {answer.rows:,} rows: --limit N gives more, -f csv all"
-            if limit == SHOWN and format in formats.FOR_PEOPLE
+            if limit == SHOWN and table.format in formats.FOR_PEOPLE
             else f"only the first {answer.rows:,} rows, as --limit says"
         )
     if answer.told:

@@ -5,34 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 2
 EXAMPLES = {"report": ("warehouse report site -d dl19 -m nDCG@10 --open",)}
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
+    folder: Annotated[Path, "The folder to write.", {"metavar": "DIR"}],
     dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Name of a dataset; repeatable. Default: all."),
+        list[str] | None, "Name of a dataset; repeatable. Default: all.", "-d"
     ] = None,
     metric: options.Metrics = None,
-    depth: Annotated[
-        int, typer.Option("--depth", min=1, help="Show so many documents of each list.")
-    ] = 20,
-    with_text: Annotated[
-        bool, typer.Option("--with-text", help="Show the texts of queries and documents.")
-    ] = False,
-    open_it: Annotated[
-        bool, typer.Option("--open", help="Open the first page in a browser.")
-    ] = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    depth: Annotated[int, "Show so many documents of each list.", {"min": 1}] = 20,
+    with_text: Annotated[bool, "Show the texts of queries and documents."] = False,
+    open_it: Annotated[bool, "Open the first page in a browser.", "--open"] = False,
+    *,
+    database: options.File,
 ) -> None:
     """Write pages that open in a browser: boards, runs, queries, comparisons and more.
 
@@ -42,9 +32,7 @@ def report(
     leads to what it was computed from. Boards have intervals, and runs that cannot be told apart
     share a range of places, as in 2-5.
     """
-    from warehouse.warehouse import Warehouse
-
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("writing", "dataset") as step:
         made = wh.report(
             folder, dataset or (), metrics=metric or (), depth=depth, with_text=with_text,

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Look", 7
 EXAMPLES = {"schema": ("warehouse schema", "warehouse schema predictions")}
@@ -17,11 +16,9 @@ def schema(
     relation: Annotated[
         str | None, typer.Argument(help="Only this view or table.", show_default="all")
     ] = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.File,
 ) -> None:
     """List the views and tables, or describe one with its columns.
 
@@ -29,16 +26,15 @@ def schema(
     """
     from warehouse.analyze import view_examples
     from warehouse.sql_text.quoting import literal
-    from warehouse.warehouse import Warehouse
 
-    found = Warehouse(db, lock_timeout=lock_timeout).schema().relation
+    found = database.open().schema().relation
     if relation is not None:
         name = view_examples.known_relation(found.fetchall(), relation)
         found = found.filter(f"relation = {literal(name)}")
-    if format == "table" and relation is None:
-        output.emit(view_examples.overview(found.fetchall()), out)
+    if table.format == "table" and relation is None:
+        output.emit(view_examples.overview(found.fetchall()), table.out)
         output.say("one in full: warehouse schema NAME; all: warehouse schema -f markdown")
-    elif format == "table":
-        output.emit(view_examples.page(found.fetchall()), out)
+    elif table.format == "table":
+        output.emit(view_examples.page(found.fetchall()), table.out)
     else:
-        output.show(found, format, out, wide=wide)
+        table.show(found)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -48,9 +49,36 @@ INSTEAD: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True)
+class RowsOfBoth:
+    """How the rows of the qrels and of the runs are read."""
+
+    column: options.Columns = None
+    qrels_column: options.QrelsColumns = None
+    run_column: options.RunColumns = None
+    relevance: options.Relevance = None
+    normalise: options.Normalise = None
+    where: options.Where = None
+    qrels_where: options.QrelsWhere = None
+    run_where: options.RunWhere = None
+    repeated: options.Repeated = None
+    qrels_repeated: options.QrelsRepeated = None
+    run_repeated: options.RunRepeated = None
+    is_global: options.Global = False
+    queries: options.Queries = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments for `scoring.score`."""
+        maps = ("column", "qrels_column", "run_column")
+        given = {name: value for name, value in vars(self).items() if name not in maps}
+        for name in maps:
+            given[f"{name}s"] = options.pairs(getattr(self, name), f"--{name.replace('_', '-')}")
+        return given
+
+
 def score(
-    qrels: Annotated[str, typer.Argument(help="The judgments; - is stdin.")],
-    run: Annotated[str, typer.Argument(help="The run, or a glob of several; - is stdin.")],
+    qrels: Annotated[str, "The judgments; - is stdin."],
+    run: Annotated[str, "The run, or a glob of several; - is stdin."],
     metrics: Annotated[
         list[str] | None,
         typer.Argument(
@@ -60,93 +88,50 @@ def score(
         ),
     ] = None,
     metric: options.Metrics = None,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", "-q", help="Also print the values of each query.")
-    ] = False,
+    per_query: Annotated[bool, "Also print the values of each query.", "-q"] = False,
     protocol: options.Protocol = "default",
     level: Annotated[
-        int | None,
-        typer.Option(
-            "--level", "-l", min=1, help="Lowest relevance that counts as relevant (not for nDCG)."
-        ),
+        int | None, "Lowest relevance that counts as relevant (not for nDCG).", "-l", {"min": 1}
     ] = None,
-    complete: Annotated[
-        bool,
-        typer.Option(
-            "--complete", "-c", help="Count every judged query, as 0 if the run lacks it."
-        ),
-    ] = False,
-    judged_only: Annotated[
-        bool,
-        typer.Option("--judged-only", "-J", help="Remove unjudged documents from the rankings."),
-    ] = False,
+    complete: Annotated[bool, "Count every judged query, as 0 if the run lacks it.", "-c"] = False,
+    judged_only: Annotated[bool, "Remove unjudged documents from the rankings.", "-J"] = False,
     depth: Annotated[
-        int | None,
-        typer.Option(
-            "--depth", "-M", min=1, help="Use only the first N documents of each ranking."
-        ),
+        int | None, "Use only the first N documents of each ranking.", "-M", {"min": 1}
     ] = None,
     zscores: Annotated[
         Path | None,
-        typer.Option(
-            "--zscores",
-            "-Z",
-            help="Print z-scores, by the means and standard deviations in this file (lines of "
-            "'query measure mean stddev'); a value without a line in it is -1000000.",
-        ),
+        "Print z-scores, by the means and standard deviations in this file (lines of "
+        "'query measure mean stddev'); a value without a line in it is -1000000.",
+        "-Z",
     ] = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="The scores are distances: smallest first.")
-    ] = False,
+    lower_is_better: Annotated[bool, "The scores are distances: smallest first."] = False,
     qrels_format: Annotated[
         str | None, options.input_format("qrels", "qrels", "--qrels-format")
     ] = None,
     iterations: options.Iterations = False,
     rel_info: Annotated[
         str | None,
-        typer.Option(
-            "--rel-info",
-            "-R",
-            metavar="KIND",
-            help="What the qrels are, as for trec_eval: qrels, qrels_jg, prefs or qrels_prefs.",
-        ),
+        "What the qrels are, as for trec_eval: qrels, qrels_jg, prefs or qrels_prefs.",
+        "-R",
+        {"metavar": "KIND"},
     ] = None,
-    training: Annotated[
-        str | None, typer.Option("--training", help="A training set, for metrics that need one.")
-    ] = None,
+    training: Annotated[str | None, "A training set, for metrics that need one."] = None,
     exclude: options.Exclude = None,
     run_format: Annotated[str | None, options.input_format("run", "run", "--run-format")] = None,
     attributes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--attributes",
-            help="A table of attributes of documents (with a column doc_id) or of queries "
-            "(query_id); repeatable.",
-        ),
+        "A table of attributes of documents (with a column doc_id) or of queries "
+        "(query_id); repeatable.",
     ] = None,
-    column: options.Columns = None,
-    qrels_column: options.QrelsColumns = None,
-    run_column: options.RunColumns = None,
-    relevance: options.Relevance = None,
-    normalise: options.Normalise = None,
-    where: options.Where = None,
-    qrels_where: options.QrelsWhere = None,
-    run_where: options.RunWhere = None,
-    repeated: options.Repeated = None,
-    qrels_repeated: options.QrelsRepeated = None,
-    run_repeated: options.RunRepeated = None,
-    is_global: options.Global = False,
-    queries: options.Queries = None,
-    format: Annotated[
-        str,
+    *,
+    rows: RowsOfBoth,
+    table: Annotated[
+        options.NumberTable,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html, parquet (with -o) or trec.",
             ["trec"],
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
+    ],
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
     engine: options.Engine = "local",
@@ -170,75 +155,48 @@ def score(
     from warehouse.report import trec
 
     runs, words = _runs(run, metrics or [])
-    if out is not None and any(_is_same_file(out, given) for given in (qrels, *runs)):
-        raise UsageError(f"{out}: is one of the files to score; give the result a file of its own")
+    if table.out is not None and any(_is_same_file(table.out, given) for given in (qrels, *runs)):
+        raise UsageError(
+            f"{table.out}: is one of the files to score; give the result a file of its own"
+        )
     if [qrels, *runs, training, exclude].count("-") > 1:
         raise UsageError("only one of the files can be read from stdin")
     options.check_engine(engine, master=master is not None, by=by != "run")
-    if engine != "local" and format == "trec":
+    if engine != "local" and table.format == "trec":
         raise UsageError("-f trec: the layout is made by the local engine; leave out --engine")
-    if format == "trec" and len(runs) > 1:
+    if table.format == "trec" and len(runs) > 1:
         raise UsageError("-f trec: trec_eval's layout has room for one run; use another format")
     if rel_info is not None:
         iterations, qrels_format = _read_rel_info(rel_info, iterations, qrels_format)
     wanted = [*words, *(metric or ())] or scoring.usual(protocol)
-    if format != "trec":
+    if table.format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
     with Progress("scoring", "file", 1, sizes([qrels, *runs])):
         scores = scoring.score(
-            qrels,
-            runs[0] if len(runs) == 1 and engine == "local" else runs,
-            wanted,
-            per_query=per_query,
-            protocol=protocol,
-            level=level,
-            complete=complete,
-            judged_only=judged_only,
-            depth=depth,
-            lower_is_better=lower_is_better,
-            qrels_format=qrels_format,
-            run_format=run_format,
-            columns=options.pairs(column, "--column"),
-            qrels_columns=options.pairs(qrels_column, "--qrels-column"),
-            run_columns=options.pairs(run_column, "--run-column"),
-            attributes=attributes or (),
-            relevance=relevance,
-            normalise=normalise,
-            where=where,
-            qrels_where=qrels_where,
-            run_where=run_where,
-            repeated=repeated,
-            qrels_repeated=qrels_repeated,
-            run_repeated=run_repeated,
-            is_global=is_global,
-            queries=queries,
-            iterations=iterations,
-            training=training,
-            exclude=exclude,
-            zscores=zscores,
-            tie_ranges=True,
-            memory_limit=memory_limit,
-            threads=threads,
-            engine=engine,
-            master=master,
-            by=by,
-        )
+            qrels, runs[0] if len(runs) == 1 and engine == "local" else runs, wanted,
+            per_query=per_query, protocol=protocol, level=level, complete=complete,
+            judged_only=judged_only, depth=depth, lower_is_better=lower_is_better,
+            qrels_format=qrels_format, run_format=run_format, attributes=attributes or (),
+            iterations=iterations, training=training, exclude=exclude, zscores=zscores,
+            tie_ranges=True, memory_limit=memory_limit, threads=threads, engine=engine,
+            master=master, by=by, **rows.asked(),
+        )  # fmt: skip
     if exclude is not None:
         output.say(_left_out(scores, exclude))
     for warning in scores.warnings:
         output.warn(warning)
-    for note in (*scores.notes, *_of_ties(scores, places)):
+    for note in (*scores.notes, *_of_ties(scores, table.places)):
         output.say(note)
-    if format == "trec":
+    if table.format == "trec":
         (read,) = scores.read
         runid = read.staged.tag if any(word in notation.TREC_SETS for word in wanted) else None
         defaults = protocols.get(protocol).defaults(level)
         text = trec.text(
             scores.relation.fetchall(), scores.lines, defaults,
-            runid=runid, places=places, strings=scores.strings,
+            runid=runid, places=table.places, strings=scores.strings,
             zscores=zscores is not None,
         )  # fmt: skip
-        output.emit(text, out, format)
+        output.emit(text, table.out, table.format)
         return
     if per_query:
         shown = scores.relation
@@ -246,9 +204,7 @@ def score(
         shown = scores.board() if scores.names else scores.relation.project("metric, value")
     sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
     counts = sums if zscores is None else set()
-    output.show(
-        shown, format, out, places=places, titles={"query_id": "query"}, counts=counts, wide=wide
-    )
+    table.show(shown, titles={"query_id": "query"}, counts=counts)
     if scores.refused:
         raise InputError("\n".join(str(error) for error in scores.refused.values()))
 

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 from warehouse.store.scratch_folders import scratch_folder
 
@@ -22,13 +21,10 @@ EXAMPLES = {"shell": ("warehouse shell", "warehouse shell --replica replica.duck
 
 def shell(
     replica: Annotated[
-        Path | None,
-        typer.Option(
-            "--replica", help="Keep the replica in this file.", show_default="a temporary file"
-        ),
+        Path | None, "Keep the replica in this file.", {"show_default": "a temporary file"}
     ] = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Browse a replica of the database in harlequin.
 
@@ -36,9 +32,8 @@ def shell(
     what else can open the file.
     """
     from warehouse.config import installation
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     program = _harlequin()
     if program is None:
         wh.schema()

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.cli import completion, options
 
 SECTION, PLACE = "Look", 5
 EXAMPLES = {"slices": ("warehouse slices -d dl19", "warehouse slices size -d dl19")}
@@ -22,18 +21,14 @@ def slices(
         ),
     ] = None,
     dataset: options.AnyDataset = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.File,
 ) -> None:
     """List the evaluated slices, or the parts of one.
 
     For each part: how many queries or documents are in it, and how many queries, judgments and
     relevant judgments the current qrels have in it.
     """
-    from warehouse.warehouse import Warehouse
-
-    found = Warehouse(db, lock_timeout=lock_timeout).slices(dataset, name)
-    output.show(found, format, out, wide=wide)
+    found = database.open().slices(dataset, name)
+    table.show(found)

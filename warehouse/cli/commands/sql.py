@@ -31,48 +31,31 @@ def sql(
         ),
     ] = None,
     run: Annotated[
-        str,
-        typer.Option("--run", metavar="TABLE", help="The table of runs, perhaps with its schema."),
+        str, "The table of runs, perhaps with its schema.", {"metavar": "TABLE"}
     ] = "run",
-    qrels: Annotated[
-        str,
-        typer.Option("--qrels", metavar="TABLE", help="The table of judgments."),
-    ] = "qrels",
+    qrels: Annotated[str, "The table of judgments.", {"metavar": "TABLE"}] = "qrels",
     dataset: Annotated[
         str | None,
-        typer.Option(
-            "--dataset",
-            "-d",
-            autocompletion=completion.datasets,
-            help="Read the current runs and qrels of this dataset in a warehouse.",
-        ),
+        "Read the current runs and qrels of this dataset in a warehouse.",
+        "-d",
+        {"autocompletion": completion.datasets},
     ] = None,
-    by_query: Annotated[
-        bool, typer.Option("--by-query", help="Return a value for each query.")
-    ] = False,
+    by_query: Annotated[bool, "Return a value for each query."] = False,
     dialect: Annotated[
         str | None,
-        typer.Option(
-            "--dialect",
-            metavar="NAME",
-            help="Write one statement of this database, without macros: postgres and spark, which we "
-            "compare, duckdb, or bigquery and snowflake, which we have not run.",
-        ),
+        "Write one statement of this database, without macros: postgres and spark, which we "
+        "compare, duckdb, or bigquery and snowflake, which we have not run.",
+        {"metavar": "NAME"},
     ] = None,
     form: Annotated[
         Literal["query", "macro", "model"],
-        typer.Option(
-            "--as",
-            help="A query over the two tables, table macros that are given tables, or a model of dbt.",
-        ),
+        "A query over the two tables, table macros that are given tables, or a model of dbt.",
+        "--as",
     ] = "query",
     pack: Annotated[
         bool,
-        typer.Option(
-            "--pack",
-            help="Print table macros of all established metrics, as in: from nDCG('my_run', "
-            "'my_qrels', k := 10) or from evaluate('my_run', 'my_qrels', ['AP', 'nDCG@10']).",
-        ),
+        "Print table macros of all established metrics, as in: from nDCG('my_run', "
+        "'my_qrels', k := 10) or from evaluate('my_run', 'my_qrels', ['AP', 'nDCG@10']).",
     ] = False,
     protocol: options.Protocol = "default",
     exclude: options.Exclude = None,

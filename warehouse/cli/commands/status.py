@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
+from warehouse.cli import options
 
 SECTION, PLACE = "History", 3
 EXAMPLES = {"status": ("warehouse status", "warehouse status -d dl19 -f json")}
 
 
 def status(
-    dataset: options.AnyDataset = None,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    dataset: options.AnyDataset = None, *, table: options.Table, database: options.File
 ) -> None:
     """List what is missing, stale, red or orphaned.
 
@@ -25,7 +19,5 @@ def status(
     has accepted the run (see: warehouse gates). Orphaned values belong to nothing any more.
     Predictions are read if a run's hits have not been made yet, or if a metric reads whole lists.
     """
-    from warehouse.warehouse import Warehouse
-
-    found = Warehouse(db, lock_timeout=lock_timeout).status(dataset)
-    output.show(found, format, out, wide=wide)
+    found = database.open().status(dataset)
+    table.show(found)

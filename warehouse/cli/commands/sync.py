@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,28 +27,16 @@ EXAMPLES = {
     )
 }
 
-LOCK_TIMEOUT = 600.0
-
 
 def sync(
     config: options.Config = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, but do nothing.")
-    ] = False,
+    dry_run: Annotated[bool, "Say what would be done, but do nothing."] = False,
     check_content: Annotated[
-        bool,
-        typer.Option(
-            "--check-content",
-            help="Also read files whose size and time have not changed, and compare their content.",
-        ),
+        bool, "Also read files whose size and time have not changed, and compare their content."
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was done as one JSON object.")
-    ] = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    as_json: Annotated[bool, "Print what was done as one JSON object.", "--json"] = False,
+    *,
+    database: options.ProjectFile,
 ) -> None:
     """Bring the database up to date with warehouse.toml.
 
@@ -62,7 +49,7 @@ def sync(
     nothing to do, nothing is printed. Two syncs at once are safe. Start with: warehouse init
     """
     with project.using(config):
-        wh = open_project(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+        wh = open_project(database)
         done = run(wh, dry_run=dry_run, check_content=check_content, quiet=as_json)
     if as_json:
         emit(json.dumps(done.as_dict(), ensure_ascii=False, indent=2) + "\n", None, "json")
@@ -70,16 +57,14 @@ def sync(
         raise typer.Exit(done.exit_code)
 
 
-def open_project(db: Path | None, **resources: object) -> Warehouse:
+def open_project(database: options.ProjectFile) -> Warehouse:
     """Return the warehouse of the project, which must name its database."""
-    from warehouse.warehouse import Warehouse
-
     here = project.required()
-    if db is None and here.database is None:
+    if database.db is None and here.database is None:
         raise UsageError(
             f"{here.where}: the key 'database' is missing, as in database = \"warehouse.duckdb\""
         )
-    return Warehouse(db, **resources)  # type: ignore[arg-type]
+    return database.open()
 
 
 def run(

@@ -28,9 +28,7 @@ def trec_eval(
             help="As for trec_eval; the results may be - for stdin.",
         ),
     ] = None,
-    release: Annotated[
-        str, typer.Option("--release", metavar="9|10", help="Which trec_eval: 9.0.8 or 10.0.")
-    ] = "9",
+    release: Annotated[str, "Which trec_eval: 9.0.8 or 10.0.", {"metavar": "9|10"}] = "9",
 ) -> None:
     """Score a run as trec_eval does: its options, its output, its exit codes.
 

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import options
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 SECTION, PLACE = "History", 4
@@ -26,52 +25,29 @@ def verify(
         typer.Argument(help="A bundle of 'warehouse export' to verify, in place of the database."),
     ] = None,
     data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", metavar="FOLDER", help="Where the data of a bundle is that has none."
-        ),
+        Path | None, "Where the data of a bundle is that has none.", {"metavar": "FOLDER"}
     ] = None,
     signers: Annotated[
         Path | None,
-        typer.Option(
-            "--signers",
-            metavar="FILE",
-            help="Who may have signed the bundle: a file of allowed signers of ssh-keygen.",
-        ),
+        "Who may have signed the bundle: a file of allowed signers of ssh-keygen.",
+        {"metavar": "FILE"},
     ] = None,
     dataset: options.AnyDataset = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Check every stored value, not a sample.")
-    ] = False,
+    every: Annotated[bool, "Check every stored value, not a sample.", "--all"] = False,
     sample: Annotated[
-        int | None,
-        typer.Option(
-            "--sample", min=1, show_default="100", help="How many evaluations to recompute."
-        ),
+        int | None, "How many evaluations to recompute.", {"min": 1, "show_default": "100"}
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            show_default="a new one",
-            help="Seed of the sample, to take the same one again.",
-        ),
+        int | None, "Seed of the sample, to take the same one again.", {"show_default": "a new one"}
     ] = None,
     renew: Annotated[
         bool,
-        typer.Option(
-            "--renew",
-            help="First derive the stored current values anew, if they are not those of the newest "
-            "versions.",
-        ),
+        "First derive the stored current values anew, if they are not those of the newest "
+        "versions.",
     ] = False,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.LimitedFile,
 ) -> None:
     """Recompute stored values and compare every bit.
 
@@ -89,7 +65,7 @@ def verify(
         _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed, renew=renew)
         with Progress("verifying"):
             checked = Warehouse.verify_bundle(bundle, data, signers)
-        output.show(checked, format, out, places=17, wide=wide)
+        table.show(checked, 17)
         if not checked.is_good:
             raise typer.Exit(1)
         return
@@ -103,13 +79,13 @@ def verify(
         if every and given is not None:
             raise UsageError(f"{option}: goes with a sample; with --all there is none")
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("verifying", "step") as step:
         found = wh.verify(
             dataset, sample=None if every else sample or _SAMPLE, seed=chosen, renew=renew,
             on_group=step,
         )  # fmt: skip
-    output.show(found, format, out, places=17, wide=wide)
+    table.show(found, 17)
     if not found.is_good:
         raise typer.Exit(1)
 

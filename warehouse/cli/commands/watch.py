@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from warehouse.cli import options
-from warehouse.cli.commands.sync import LOCK_TIMEOUT, open_project, run
+from warehouse.cli.commands.sync import open_project, run
 from warehouse.cli.output import say
 from warehouse.config import project
 from warehouse.errors import UsageError, WarehouseError, listing
@@ -32,14 +30,9 @@ _SILENT: tuple[Status, ...] = ("unchanged", "waiting")
 
 def watch(
     config: options.Config = None,
-    debounce: Annotated[
-        float,
-        typer.Option("--debounce", min=0.05, help="Seconds to collect changes before a sync."),
-    ] = 1.0,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    debounce: Annotated[float, "Seconds to collect changes before a sync.", {"min": 0.05}] = 1.0,
+    *,
+    database: options.ProjectFile,
 ) -> None:
     """Sync now, and whenever a file of warehouse.toml changes.
 
@@ -63,9 +56,7 @@ def watch(
         """Sync; return whether files were left for the next time."""
         try:
             with project.using(config):
-                wh = open_project(
-                    db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout
-                )
+                wh = open_project(database)
                 done = run(wh, silent=_SILENT, reported=reported)
         except WarehouseError as error:
             if str(error) not in reported:
@@ -76,7 +67,7 @@ def watch(
         return any(event.status == "waiting" for event in done.events)
 
     with project.using(config):
-        database = open_project(db).path.absolute()
+        path = open_project(database).path.absolute()
         watched = _watched()
     say(f"watching {listing(map(project.shown, sorted(watched.paths)), 4)}; Ctrl-C ends it")
     tick = int(min(debounce, _SHORTEST_WAIT) * 1000)
@@ -93,7 +84,7 @@ def watch(
             ignore_permission_denied=True,  # a sync reports that
         ):
             now = time.monotonic()
-            if changed is None and any(watched.matters(path, database) for _, path in changes):
+            if changed is None and any(watched.matters(file, path) for _, file in changes):
                 changed = now
             if now >= due or (changed is not None and now >= changed + debounce):
                 changed = None

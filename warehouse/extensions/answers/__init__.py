@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warehouse.analyze import run_choice
     from warehouse.extensions.answers.assessments import LoadedAssessments, LoadedNuggets
     from warehouse.extensions.answers.comparisons import Found
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
     from warehouse.metrics.notation import Metrics
     from warehouse.report.result import Result
     from warehouse.warehouse import Names, Warehouse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import duckdb
 
@@ -27,6 +27,7 @@ from warehouse.errors import (
 )
 from warehouse.ingest import steps
 from warehouse.ingest.qrels import JUDGE_KINDS, Judge, store_qrels
+from warehouse.readers.arguments import JudgmentRows
 from warehouse.sql_text.templates import render
 
 # The name that stands for the current qrels where judges are named.
@@ -48,13 +49,8 @@ def stage_judgments(
     model: str | None = None,
     prompt: str | None = None,
     label: str | None = None,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    relevance: str | None = None,
-    normalise: str | None = None,
-    where: str | None = None,
-    repeated: str | None = None,
     replace: bool = False,
+    **reading: Unpack[JudgmentRows],
 ) -> steps.Store[list[steps.Loaded]]:
     """Stage the judgments of one judge, or of several, named by a column; return what stores them."""
     steps.check_name("dataset", dataset)
@@ -73,19 +69,15 @@ def stage_judgments(
     )
     if judge is not None:
         _check_judge(judge)
-    mapping = dict(columns or {})
     if by is not None:
-        if "iteration" in mapping:
+        columns = dict(reading.get("columns") or {})
+        if "iteration" in columns:
             raise UsageError(
                 f"{option('by', by)}: names the judges, so there is no other iteration: leave out "
-                f"{option('column', ('iteration', mapping['iteration']))}"
+                f"{option('column', ('iteration', columns['iteration']))}"
             )
-        mapping["iteration"] = by
-    staged = readers.stage(
-        con, source, "qrels" if by is None else "iterations",
-        format=format, columns=mapping, relevance=relevance, normalise=normalise, where=where,
-        repeated=repeated,
-    )  # fmt: skip
+        reading["columns"] = {**columns, "iteration": by}
+    staged = readers.stage(con, source, "qrels" if by is None else "iterations", **reading)
     if staged.kind not in ("qrels", "iterations"):
         raise UsageError(f"{staged.source}: holds {staged.kind}; judges are compared by judgments")
     how: Any = {"label": label, "replace": replace}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from warehouse.extensions.lake.shared_lake import Pushed
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
     from warehouse.report.replica import Published
     from warehouse.warehouse import Warehouse
 

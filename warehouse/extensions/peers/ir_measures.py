@@ -136,9 +136,7 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         for by_iteration in (False, True):
             metrics = [m for m in self._meant.values() if _by_iteration(m) is by_iteration]
             if metrics and self.qrel_qids:
-                asked = scoring.ask(
-                    metrics, _PROTOCOL, level=None, complete=False, judged_only=False, depth=None
-                )
+                asked = scoring.ask(metrics, protocol=_PROTOCOL)
                 self._scorers.append(Scorers(asked, qrels, iterations=by_iteration, **beside))
 
     def iter_calc(self, run: Any) -> Iterator[Any]:

@@ -73,8 +73,8 @@ class RelevanceEvaluator:
         if numbers:
             defaults = protocols.get(_PROTOCOL).defaults(relevance_level)
             self._asked = scoring.ask(
-                peer_names.trec_lines(numbers, defaults), _PROTOCOL, level=relevance_level,
-                complete=True, judged_only=judged_docs_only_flag, depth=None, list_silent=True,
+                peer_names.trec_lines(numbers, defaults), protocol=_PROTOCOL, level=relevance_level,
+                complete=True, judged_only=judged_docs_only_flag, list_silent=True,
             )  # fmt: skip
         self._scorers = None if self._asked is None else Scorers(self._asked, self._qrel)
 

@@ -17,7 +17,7 @@ class Scorers:
         self._here = threading.local()
 
     def __call__(
-        self, run: object
+        self, run: Any
     ) -> tuple[list[tuple[str, str, float | None]], dict[str, float | None]]:
         """Return the values of the queries as `(query_id, metric, value)`, and those over all."""
         scorer: Scorer | None = getattr(self._here, "scorer", None)

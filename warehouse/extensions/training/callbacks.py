@@ -40,11 +40,11 @@ class Ranker:
 
     def __init__(
         self,
-        rank: Callable[[Any], object],
+        rank: Callable[[Any], Any],
         *,
         dataset: str,
         system: str,
-        qrels: object = None,
+        qrels: Any = None,
         metrics: notation.Metrics | None = None,
         protocol: str | None = None,
         tags: Mapping[str, object] | None = None,
@@ -73,7 +73,7 @@ class Ranker:
 
     def keep(
         self,
-        scores: object,
+        scores: Any,
         *,
         step: int | None = None,
         tags: Mapping[str, object] | None = None,

@@ -9,7 +9,6 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.output import say, say_where, warn
 from warehouse.cli.progress import Progress, sizes
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import command, counted, listing
 
 if TYPE_CHECKING:
@@ -45,10 +44,8 @@ def nuggets(
     file: options.SourceFile,
     dataset: options.OneDataset = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load nuggets of queries: facts that answers should state.
 
@@ -57,9 +54,8 @@ def nuggets(
     perhaps nugget_id, weight and part. 'ingest assignments' loads which of them the answers state.
     """
     from warehouse.extensions.answers import ingest_nuggets
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = ingest_nuggets(wh, dataset, file, replace=replace)
     version = f", version {loaded.version}" if loaded.status == "replaced" else ""
@@ -78,10 +74,8 @@ def assignments(
     name: _RunOfAnswers = None,
     judge: _Judge = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load which nuggets the answers of runs state.
 
@@ -91,9 +85,8 @@ def assignments(
     'NuggetScore(judge=JUDGE)' read this.
     """
     from warehouse.extensions.answers import ingest_assignments
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = ingest_assignments(wh, dataset, file, name=name, judge=judge, replace=replace)
     _say_assessed(loaded, "assignment", "NuggetScore")
@@ -106,10 +99,8 @@ def citations(
     name: _RunOfAnswers = None,
     judge: _Judge = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load whether what answers cite supports their sentences.
 
@@ -119,9 +110,8 @@ def citations(
     'CitationPrecision(judge=JUDGE)' read this.
     """
     from warehouse.extensions.answers import ingest_citations
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = ingest_citations(wh, dataset, file, name=name, judge=judge, replace=replace)
     _say_assessed(loaded, "citation", "CitationPrecision")

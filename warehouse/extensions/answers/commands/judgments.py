@@ -8,7 +8,6 @@ import typer
 
 from warehouse.cli import options, output
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 7
 EXAMPLES = {
@@ -31,19 +30,17 @@ _Judges = Annotated[
     list[str] | None,
     typer.Argument(metavar="JUDGE", show_default="all", help="Judges; qrels is the current qrels."),
 ]
-_Level = Annotated[float, typer.Option("--level", help="Lowest grade of a relevant document.")]
-_Alpha = Annotated[float, typer.Option("--alpha", help="The level of tests and intervals.")]
+_Level = Annotated[float, "Lowest grade of a relevant document.", "--level"]
+_Alpha = Annotated[float, "The level of tests and intervals.", "--alpha"]
 
 
 def judgments(
     context: typer.Context,
     dataset: options.AnyDataset = None,
     level: _Level = 1,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.Table,
+    database: options.File,
 ) -> None:
     """Load and compare judgments of persons, language models and crowd workers.
 
@@ -52,26 +49,19 @@ def judgments(
     if context.invoked_subcommand is not None:
         return
     from warehouse.extensions import answers as extension
-    from warehouse.warehouse import Warehouse
 
-    found = extension.judges(Warehouse(db, lock_timeout=lock_timeout), dataset, level=level)
-    output.show(found, format, out, wide=wide)
+    found = extension.judges(database.open(), dataset, level=level)
+    table.show(found)
 
 
 def agree(
     judges: _Judges = None,
     dataset: options.OneDataset = None,
     level: _Level = 1,
-    confusion: Annotated[
-        bool,
-        typer.Option("--confusion", help="Count the documents by the grades that two judges gave."),
-    ] = False,
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    confusion: Annotated[bool, "Count the documents by the grades that two judges gave."] = False,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Show how far judges agree on the documents that both judged.
 
@@ -82,32 +72,22 @@ def agree(
     left out.
     """
     from warehouse.extensions import answers as extension
-    from warehouse.warehouse import Warehouse
 
-    found = extension.judges_agree(
-        Warehouse(db, lock_timeout=lock_timeout), dataset, judges or (), level=level
-    )
-    output.show(found.confusion if confusion else found, format, out, places=places, wide=wide)
+    found = extension.judges_agree(database.open(), dataset, judges or (), level=level)
+    table.show(found.confusion if confusion else found)
 
 
 def swap(
     judges: _Judges = None,
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
-    top: Annotated[
-        int, typer.Option("--top", min=2, help="tau_b_top is over the first judge's best N runs.")
-    ] = 10,
+    top: Annotated[int, "tau_b_top is over the first judge's best N runs.", {"min": 2}] = 10,
     alpha: _Alpha = 0.05,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
+    *,
+    choice: options.Choice,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Show what another judge does to the board.
 
@@ -119,44 +99,32 @@ def swap(
     significant in opposite directions.
     """
     from warehouse.extensions import answers as extension
-    from warehouse.warehouse import Warehouse
 
     with Progress("comparing"):
         found = extension.judges_swap(
-            Warehouse(db, lock_timeout=lock_timeout), dataset, judges or (),
+            database.open(), dataset, judges or (),
             metrics=metric or (), top=top, alpha=alpha,
-            protocol=protocol, run=run or (), system=system or (), tag=tag or (),
+            protocol=protocol, **choice.asked(),
         )  # fmt: skip
-    output.show(found, format, out, places=places, wide=wide)
+    table.show(found)
 
 
 def correct(
-    judge: Annotated[str, typer.Argument(metavar="JUDGE", help="Who judged many queries.")],
+    judge: Annotated[str, "Who judged many queries.", {"metavar": "JUDGE"}],
     by: Annotated[
-        str,
-        typer.Option(
-            "--by", metavar="JUDGE", help="Who judged some of these, to correct the first."
-        ),
+        str, "Who judged some of these, to correct the first.", {"metavar": "JUDGE"}
     ] = "qrels",
     dataset: options.OneDataset = None,
     metric: options.Metrics = None,
     tuned: Annotated[
-        bool,
-        typer.Option(
-            "--tuned", help="Weigh the first judge's values so that the variance is least (PPI++)."
-        ),
+        bool, "Weigh the first judge's values so that the variance is least (PPI++)."
     ] = False,
     alpha: _Alpha = 0.05,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
+    *,
+    choice: options.Choice,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Correct the board of one judge by another.
 
@@ -168,30 +136,26 @@ def correct(
     correcting judge were drawn at random, and needs some thirty of them.
     """
     from warehouse.extensions import answers as extension
-    from warehouse.warehouse import Warehouse
 
     with Progress("comparing"):
         found = extension.judges_correct(
-            Warehouse(db, lock_timeout=lock_timeout), dataset, judge, by,
+            database.open(), dataset, judge, by,
             metrics=metric or (), alpha=alpha, tuned=tuned,
-            protocol=protocol, run=run or (), system=system or (), tag=tag or (),
+            protocol=protocol, **choice.asked(),
         )  # fmt: skip
-    output.show(found, format, out, places=places, wide=wide)
+    table.show(found)
 
 
 def combine(
     judges: _Judges = None,
     dataset: options.OneDataset = None,
     rule: Annotated[
-        str,
-        typer.Option(
-            "--rule", help="Makes one judgment of several: majority, mean, median, max or min."
-        ),
+        str, "Makes one judgment of several: majority, mean, median, max or min."
     ] = "majority",
     label: options.QrelsLabel = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Make qrels of the judgments of judges.
 
@@ -200,9 +164,8 @@ def combine(
     takes the lowest.
     """
     from warehouse.extensions import answers as extension
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     loaded = extension.combine_judges(
         wh, dataset, judges or (), rule=rule, label=label, replace=replace
     )

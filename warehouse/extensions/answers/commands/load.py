@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options
 from warehouse.cli.output import say_loaded, say_where
 from warehouse.cli.progress import Progress, sizes
-from warehouse.config.settings import LOCK_TIMEOUT
 
 EXAMPLES = {
     "judgments load": (
@@ -24,41 +21,23 @@ EXAMPLES = {
 def load(
     file: options.SourceFile,
     dataset: options.OneDataset = None,
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="Name of the judge, as in gpt-4o.")
-    ] = None,
+    judge: Annotated[str | None, "Name of the judge, as in gpt-4o."] = None,
     by: Annotated[
-        str | None,
-        typer.Option(
-            "--by", metavar="COLUMN", help="The column that names the judge of each judgment."
-        ),
+        str | None, "The column that names the judge of each judgment.", {"metavar": "COLUMN"}
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--kind",
-            show_default="llm with --model or --prompt, else human",
-            help="What the judge is: human, llm or crowd.",
-        ),
+        "What the judge is: human, llm or crowd.",
+        {"show_default": "llm with --model or --prompt, else human"},
     ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", help="The model of a judge that is one.")
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", help="Its prompt, or the name of it.")
-    ] = None,
+    model: Annotated[str | None, "The language model, if the judge is one."] = None,
+    prompt: Annotated[str | None, "Its prompt, or the name of it."] = None,
     label: options.QrelsLabel = None,
     format: Annotated[str | None, options.input_format("qrels")] = None,
-    column: options.Columns = None,
-    relevance: options.Relevance = None,
-    normalise: options.Normalise = None,
-    where: options.Where = None,
-    repeated: options.Repeated = None,
+    *,
+    rows: options.JudgmentRows,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    database: options.LimitedFile,
 ) -> None:
     """Load judgments of named judges.
 
@@ -70,14 +49,12 @@ def load(
     judgments of a judge need --replace.
     """
     from warehouse.extensions.answers import ingest_judgments
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("loading", "file", 1, sizes([file])):
         loaded = ingest_judgments(
             wh, dataset, file, judge=judge, by=by, kind=kind, model=model, prompt=prompt, label=label,
-            format=format, columns=options.pairs(column, "--column"), relevance=relevance,
-            normalise=normalise, where=where, repeated=repeated, replace=replace,
+            format=format, **rows.asked(), replace=replace,
         )  # fmt: skip
     for one in loaded:
         say_loaded(one)

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import completion, options, output
+from warehouse.cli import completion, options
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 SECTION, PLACE = "Compare", 9
@@ -64,16 +63,11 @@ def collection(
             "condensed.",
         ),
     ] = None,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
+    *,
+    choice: options.Choice,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Report on a test collection: queries, pool, ties, resolution and reusability.
 
@@ -86,20 +80,19 @@ def collection(
     from warehouse.errors import check_word, listing
     from warehouse.extensions import collections
     from warehouse.extensions.collections.report import SECTIONS
-    from warehouse.warehouse import Warehouse
 
     if only is not None:
         check_word("section", only, SECTIONS)
-    elif format in ("csv", "tsv", "safe-csv", "safe-tsv"):
-        raise UsageError(f"-f {format}: name a section: --only {listing(SECTIONS)}")
+    elif table.format in ("csv", "tsv", "safe-csv", "safe-tsv"):
+        raise UsageError(f"-f {table.format}: name a section: --only {listing(SECTIONS)}")
     with Progress("reporting", "step") as step:
         found = collections.collection(
-            Warehouse(db, lock_timeout=lock_timeout),
+            database.open(),
             dataset, runs or (), metric or (), test=test, alpha=alpha, difference=difference, by=by,
-            depth=depth, resamples=resamples, seed=seed, protocol=protocol, run=run or (),
-            system=system or (), tag=tag or (), on_step=step,
+            depth=depth, resamples=resamples, seed=seed, protocol=protocol, on_step=step,
+            **choice.asked(),
         )  # fmt: skip
     if only is not None and only not in found.sections:
         raise UsageError(f"{only}: there is nothing to say about it in {found.dataset}")
     shown = found if only is None else getattr(found, only)
-    output.show(shown, format, out, places=places, wide=wide)
+    table.show(shown)

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import options
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 7
 EXAMPLES = {
@@ -42,25 +41,18 @@ def discriminate(
     by_pair: Annotated[
         bool, typer.Option("--by-pair", help="Show the p of every pair instead of the shares.")
     ] = False,
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
-    as_of: options.AsOf = None,
-    qrels: options.QrelsVersion = None,
-    protocol: options.Protocol = "default",
-    format: Annotated[
-        str,
+    *,
+    choice: options.Choice,
+    state: options.State,
+    table: Annotated[
+        options.NumberTable,
         options.format_option(
             "table, json, jsonl, csv, tsv, markdown, latex, html or parquet; svg, png or pdf for a "
             "picture of the levels (with -o).",
             ["svg", "png", "pdf"],
         ),
-    ] = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    ],
+    database: options.File,
 ) -> None:
     """Show which share of the pairs of runs each metric tells apart.
 
@@ -72,13 +64,11 @@ def discriminate(
     "plot".
     """
     from warehouse.extensions import collections
-    from warehouse.warehouse import Warehouse
 
     with Progress("testing", "step") as step:
         found = collections.discriminate(
-            Warehouse(db, lock_timeout=lock_timeout),
+            database.open(),
             dataset, runs or (), metric or (), test=test, alpha=alpha, resamples=resamples, seed=seed,
-            protocol=protocol, as_of=as_of, qrels=qrels, run=run or (), system=system or (),
-            tag=tag or (), on_step=step,
+            **vars(state), **choice.asked(), on_step=step,
         )  # fmt: skip
-    output.show(found.levels if by_pair else found, format, out, places=places, wide=wide)
+    table.show(found.levels if by_pair else found)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from warehouse.cli import options, output
+from warehouse.cli import options
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 5
 EXAMPLES = {
@@ -21,46 +18,28 @@ EXAMPLES = {
 
 
 def reproduce(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The run to reproduce.")],
-    reproduced: Annotated[
-        str, typer.Argument(metavar="REPRODUCED", help="The run that reproduces it.")
-    ],
+    original: Annotated[str, "The run to reproduce.", {"metavar": "ORIGINAL"}],
+    reproduced: Annotated[str, "The run that reproduces it.", {"metavar": "REPRODUCED"}],
     dataset: options.OneDataset = None,
     base: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--base",
-            metavar="ORIGINAL REPRODUCED",
-            help="The base runs that the two runs improve on, for er and dri.",
-        ),
+        "The base runs that the two runs improve on, for er and dri.",
+        {"metavar": "ORIGINAL REPRODUCED"},
     ] = None,
     other: Annotated[
         str | None,
-        typer.Option(
-            "--in",
-            metavar="DATASET",
-            help="The dataset of the reproduced runs, if it is another one (a replication).",
-        ),
+        "The dataset of the reproduced runs, if it is another one (a replication).",
+        "--in",
+        {"metavar": "DATASET"},
     ] = None,
     metric: options.Metrics = None,
-    by_query: Annotated[
-        bool,
-        typer.Option("--by-query", help="Print ktu and rbo of each query instead of the means."),
-    ] = False,
-    depth: Annotated[
-        int, typer.Option("--depth", min=1, help="Compute ktu and rbo down to this rank.")
-    ] = 1000,
-    p: Annotated[
-        float,
-        typer.Option("--p", help="Persistence of rbo: how likely the next rank is looked at."),
-    ] = 0.95,
+    by_query: Annotated[bool, "Print ktu and rbo of each query instead of the means."] = False,
+    depth: Annotated[int, "Compute ktu and rbo down to this rank.", {"min": 1}] = 1000,
+    p: Annotated[float, "Persistence of rbo: how likely the next rank is looked at."] = 0.95,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Measure how well a run reproduces another.
 
@@ -80,24 +59,15 @@ def reproduce(
     """
     from warehouse.errors import UsageError
     from warehouse.extensions import collections
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, lock_timeout=lock_timeout)
+    wh = database.open()
     with Progress("comparing"):
         found = collections.reproduce(
-            wh,
-            dataset,
-            original,
-            reproduced,
-            base=base,
-            replicated_in=other,
-            metrics=metric or (),
-            depth=depth,
-            p=p,
-            protocol=protocol,
-        )
+            wh, dataset, original, reproduced, base=base, replicated_in=other, metrics=metric or (),
+            depth=depth, p=p, protocol=protocol,
+        )  # fmt: skip
     if by_query and found.queries is None:
         raise UsageError(
             "--by-query: a replication has other queries, so there are no lists to compare"
         )
-    output.show(found.queries if by_query else found, format, out, places=places, wide=wide)
+    table.show(found.queries if by_query else found)

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from warehouse.cli import options, output
+from warehouse.cli import options
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Compare", 8
 EXAMPLES = {
@@ -40,16 +39,11 @@ def reusability(
             "--show", help="Show a line for each group, every run's values, or what was left out."
         ),
     ] = "groups",
-    run: options.Runs = None,
-    system: options.Systems = None,
-    tag: options.RunTags = None,
+    *,
+    choice: options.Choice,
     protocol: options.Protocol = "default",
-    format: options.Format = "table",
-    out: options.Output = None,
-    wide: options.Wide = False,
-    places: options.Places = 4,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    table: options.NumberTable,
+    database: options.File,
 ) -> None:
     """Show whether the judgments are fair to runs that had no part in the pool.
 
@@ -59,13 +53,12 @@ def reusability(
     tag. Nothing is stored.
     """
     from warehouse.extensions import collections
-    from warehouse.warehouse import Warehouse
 
     with Progress("leaving out", "group") as step:
         found = collections.reusability(
-            Warehouse(db, lock_timeout=lock_timeout),
-            dataset, runs or (), metric or (), by=by, depth=depth, protocol=protocol, run=run or (),
-            system=system or (), tag=tag or (), on_group=step,
+            database.open(),
+            dataset, runs or (), metric or (), by=by, depth=depth, protocol=protocol,
+            **choice.asked(), on_group=step,
         )  # fmt: skip
     shown = found if show == "groups" else getattr(found, show)
-    output.show(shown, format, out, places=places, wide=wide)
+    table.show(shown)

@@ -9,41 +9,32 @@ import typer
 from warehouse.cli import options
 from warehouse.cli.output import say, say_loaded, say_where
 from warehouse.cli.progress import Progress
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from warehouse.ingest import Loaded
+    from warehouse.ingest.steps import Loaded
 
 EXAMPLES = {
     "ingest mlflow": (
         "warehouse ingest mlflow sqlite:///mlflow.db --experiment ranking -d dl19",
         "warehouse ingest mlflow mlruns -e ranking -d dl19 --artifacts 'runs/*.run' "
         "--db mine.duckdb",
-    ),
+    )
 }
 
 
 def mlflow(
-    uri: Annotated[str, typer.Argument(help="The tracking store: a URL or a path.")],
-    experiment: Annotated[str, typer.Option("--experiment", "-e", help="Name of the experiment.")],
+    uri: Annotated[str, "The tracking store: a URL or a path."],
+    experiment: Annotated[str, "Name of the experiment.", "-e"],
     dataset: options.OneDataset = None,
-    artifacts: Annotated[
-        str,
-        typer.Option("--artifacts", help="A pattern for the paths of the artifacts."),
-    ] = "**/*.run*",
-    system: Annotated[
-        str | None,
-        typer.Option("--system", help="The system; default: the parameter or tag of that name."),
-    ] = None,
+    artifacts: Annotated[str, "A pattern for the paths of the artifacts."] = "**/*.run*",
+    system: Annotated[str | None, "The system; default: the parameter or tag of that name."] = None,
     format: Annotated[str | None, options.input_format("run")] = None,
     column: options.Columns = None,
     normalise: options.Normalise = None,
     replace: options.Replace = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load runs from an MLflow experiment's finished runs.
 
@@ -54,9 +45,8 @@ def mlflow(
     """
     from warehouse.extensions.imports.mlflow_runs import load_experiment
     from warehouse.sync.events import left_away
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     codes: list[int] = []
     datasets: set[str] = set()
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import lakes, options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 SECTION, PLACE = "Share", 6
@@ -16,21 +13,15 @@ EXAMPLES = {"collect": ("warehouse collect --lake lake --db team.duckdb",)}
 
 def collect(
     lake: Annotated[
-        str,
-        typer.Option(
-            "--lake", metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake."
-        ),
+        str, "The lake: a folder, or a URL as s3://bucket/lake.", "--lake", {"metavar": "URL"}
     ],
     as_of: Annotated[
         str | None,
-        typer.Option(
-            "--as-of",
-            metavar="version:N",
-            help="Collect what was there after this push: see 'warehouse lake versions'.",
-        ),
+        "Collect what was there after this push: see 'warehouse lake versions'.",
+        {"metavar": "version:N"},
     ] = None,
-    db: options.Database = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.File,
 ) -> None:
     """Make a file of what a team has pushed into a lake.
 
@@ -39,7 +30,6 @@ def collect(
     writes into it. Needs the extra "lake".
     """
     from warehouse.extensions.lake import shared_lake
-    from warehouse.warehouse import Warehouse
 
     version = lakes.version(as_of)
     if as_of is not None and version is None:
@@ -47,8 +37,8 @@ def collect(
             f"--as-of {as_of}: give version:N; a collected file has the boards of all days: "
             f"warehouse leaderboard --as-of {as_of}"
         )
-    wh = Warehouse(db, lock_timeout=lock_timeout)
-    made = shared_lake.collect(lake, wh.path, version=version, lock_timeout=lock_timeout)
+    wh = database.open()
+    made = shared_lake.collect(lake, wh.path, version=version, lock_timeout=database.lock_timeout)
     for note in made.notes:
         output.say(note)
     output.say(f"{made.path}: collected from {lake}, {made.size / 1e6:,.1f} MB")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import output
 from warehouse.errors import counted, visible
 
@@ -18,9 +16,7 @@ EXAMPLES = {
 
 
 def optimize(
-    lake: Annotated[
-        str, typer.Argument(metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake.")
-    ],
+    lake: Annotated[str, "The lake: a folder, or a URL as s3://bucket/lake.", {"metavar": "URL"}],
 ) -> None:
     """Join the small files of a lake.
 
@@ -38,9 +34,7 @@ def optimize(
 
 
 def versions(
-    lake: Annotated[
-        str, typer.Argument(metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake.")
-    ],
+    lake: Annotated[str, "The lake: a folder, or a URL as s3://bucket/lake.", {"metavar": "URL"}],
 ) -> None:
     """List the versions of a lake, the newest first.
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options
 from warehouse.cli.output import say_loaded
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 7
 EXAMPLES = {"pull": ("warehouse pull --lake lake --db mine.duckdb",)}
@@ -16,17 +13,12 @@ EXAMPLES = {"pull": ("warehouse pull --lake lake --db mine.duckdb",)}
 
 def pull(
     lake: Annotated[
-        str,
-        typer.Option(
-            "--lake", metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake."
-        ),
+        str, "The lake: a folder, or a URL as s3://bucket/lake.", "--lake", {"metavar": "URL"}
     ],
     dataset: options.AnyDataset = None,
     runs: options.Runs = None,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Load runs and qrels of colleagues from a lake, to compute other metrics.
 
@@ -35,8 +27,6 @@ def pull(
     lake knows it by. What 'warehouse evaluate' then computes can be pushed. Needs the extra "lake".
     """
     from warehouse.extensions.lake import contents
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
-    for done in contents.pull(wh, lake, dataset, runs or ()):
+    for done in contents.pull(database.open(), lake, dataset, runs or ()):
         say_loaded(done)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
-from warehouse.config.settings import LOCK_TIMEOUT
 
 SECTION, PLACE = "Share", 5
 EXAMPLES = {
@@ -21,31 +18,20 @@ EXAMPLES = {
 
 def push(
     lake: Annotated[
-        str,
-        typer.Option(
-            "--lake", metavar="URL", help="The lake: a folder, or a URL as s3://bucket/lake."
-        ),
+        str, "The lake: a folder, or a URL as s3://bucket/lake.", "--lake", {"metavar": "URL"}
     ],
     make_current: Annotated[
         bool,
-        typer.Option(
-            "--make-current",
-            help="Make the current qrels of this file those of the lake: its boards, for all, are then "
-            "against them.",
-        ),
+        "Make the current qrels of this file those of the lake: its boards, for all, are then "
+        "against them.",
     ] = False,
     with_runs: Annotated[
         bool,
-        typer.Option(
-            "--with-runs",
-            help="Push the predictions and judgments too, so that others can compute more metrics: "
-            "warehouse pull.",
-        ),
+        "Push the predictions and judgments too, so that others can compute more metrics: "
+        "warehouse pull.",
     ] = False,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Push runs and values into a lake that a team shares.
 
@@ -57,9 +43,8 @@ def push(
     Needs the extra "lake".
     """
     from warehouse.extensions.lake import contents, shared_lake
-    from warehouse.warehouse import Warehouse
 
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     added = shared_lake.push(wh.file, lake, make_current=make_current)
     for note in added.notes:
         output.say(note)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from warehouse.cli import options, output
 from warehouse.config import project
-from warehouse.config.settings import LOCK_TIMEOUT
 from warehouse.errors import UsageError
 
 SECTION, PLACE = "Share", 3
@@ -23,50 +20,29 @@ EXAMPLES = {
 
 
 def serve(
-    host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; 0.0.0.0 is all of them.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")
-    ] = 8080,
+    host: Annotated[str, "The address to listen on; 0.0.0.0 is all of them."] = "127.0.0.1",
+    port: Annotated[int, "The port; 0 takes a free one.", {"min": 0, "max": 65535}] = 8080,
     token: Annotated[
         str | None,
-        typer.Option(
-            "--token",
-            envvar="WAREHOUSE_TOKEN",
-            help="The password of readers, with any user name; needed beyond this machine.",
-        ),
+        "The password of readers, with any user name; needed beyond this machine.",
+        {"envvar": "WAREHOUSE_TOKEN"},
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            "--token-file",
-            metavar="FILE",
-            envvar="WAREHOUSE_TOKEN_FILE",
-            help="Take the password from a file, which no list of processes shows.",
-        ),
+        "Take the password from a file, which no list of processes shows.",
+        {"metavar": "FILE", "envvar": "WAREHOUSE_TOKEN_FILE"},
     ] = None,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-host", metavar="NAME", help="Another name of this server; repeatable."
-        ),
+        list[str] | None, "Another name of this server; repeatable.", {"metavar": "NAME"}
     ] = None,
-    depth: Annotated[
-        int, typer.Option("--depth", min=1, help="Show so many documents of each list.")
-    ] = 20,
+    depth: Annotated[int, "Show so many documents of each list.", {"min": 1}] = 20,
     lake: Annotated[
         str | None,
-        typer.Option(
-            "--lake",
-            metavar="URL",
-            help="Serve what a team has pushed into this lake, not the database.",
-        ),
+        "Serve what a team has pushed into this lake, not the database.",
+        {"metavar": "URL"},
     ] = None,
-    db: options.Database = None,
-    memory_limit: options.MemoryLimit = None,
-    threads: options.Threads = None,
-    lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
+    *,
+    database: options.LimitedFile,
 ) -> None:
     """Serve the pages of 'report' live, with more controls, SQL and JSON. Ctrl-C ends it.
 
@@ -77,7 +53,6 @@ def serve(
     'ranking-warehouse[web]'.
     """
     from warehouse.extensions import server
-    from warehouse.warehouse import Warehouse
 
     if token_file is not None:
         if token is not None:
@@ -85,7 +60,7 @@ def serve(
         token = project.read_text(token_file).strip()
         if not token:  # nobody would be asked for it
             raise UsageError(f"{token_file}: holds no token")
-    wh = Warehouse(db, memory_limit=memory_limit, threads=threads, lock_timeout=lock_timeout)
+    wh = database.open()
     try:
         server.serve(
             wh, host, port, token=token, allow_hosts=allow_host or (), depth=depth, lake=lake,
