@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.config import limits
 from warehouse.errors import InputError, UsageError, listing, nearest, option
-from warehouse.readers import checks, registry, staging
+from warehouse.readers import registry, staging
 from warehouse.readers.columns import candidates
 from warehouse.readers.csv_tsv import Tsv
 from warehouse.readers.files import LocalFile, check_file, open_file
@@ -100,7 +100,7 @@ def stage_attributes(
             warnings = stage_rows(con, table, key, column, [column.name for column in columns])
             for one in columns:
                 if one.is_json:
-                    table.check(con, "checks/attribute_nested", place=checks.PLACE, column=one)
+                    table.check(con, "checks/attribute_nested", column=one)
             if normalise is not None:
                 normalise_ids(con, table.source, normalise, id=key, within=())
             rows = staging.row_count(con)
@@ -266,7 +266,7 @@ def stage_rows(
     if not staging.row_count(con):
         raise InputError(f"{table.source}: is empty: there is no row of data")
     warnings = () if table.typed else trim_ids(con, [key])
-    table.check(con, "checks/subjects", place=checks.PLACE, key=key)
+    table.check(con, "checks/subjects", key=key)
     return warnings
 
 
@@ -275,6 +275,6 @@ def _unfold(con: Connection, table: Table, key: str, columns: list[_Column]) -> 
     staging.run(con, "ingest/attribute_values", key=key, columns=columns)
     staging.run(con, "ingest/attribute_types", columns=columns)
     staging.run(con, "ingest/attribute_rows")
-    table.check(con, "checks/attribute_not_finite", place=checks.PLACE, key=key)
+    table.check(con, "checks/attribute_not_finite", key=key)
     found = con.execute("select attribute, type from staged_type order by number").fetchall()
     return {str(name): str(kind) for name, kind in found}

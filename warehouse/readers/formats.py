@@ -99,10 +99,10 @@ class Table:
         return checks.refuse(self.source, self.in_words(found), total)
 
     def check(self, con: Connection, check: str, **values: Any) -> None:
-        """Refuse the rows that a check finds: their place, what is wrong, the earlier row, the count."""
-        found = staging.run(con, check, limit=LIMIT, **values)
+        """Refuse the rows that a check finds: their numbers, the problem, the earlier row, the count."""
+        found = staging.run(con, check, place=checks.PLACE, limit=LIMIT, **values)
         if found:
-            problems = [checks.Problem(place, None, None, why, at) for place, why, at, _ in found]
+            problems = [checks.Problem(row, None, None, why, at) for row, why, at, _ in found]
             raise self.refuse(problems, int(found[0][3]))
 
     def in_words(
@@ -115,7 +115,7 @@ class Table:
         return checks.in_words(found, lambda place: line_of(row_of(place)))
 
 
-# What a table with names of columns may hold.
+# The contents of tables with named columns.
 ANY_TABLE: tuple[Contents, ...] = (
     "run", "qrels", "iterations", "training", "attributes", "documents",
 )  # fmt: skip
