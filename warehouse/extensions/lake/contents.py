@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from warehouse.warehouse import Warehouse
 
-TABLES = ("judgment", "prediction")
+# The tables, each with the statement that says what the file could add.
+TABLES = {"judgment": "lake/judgment_due", "prediction": "lake/prediction_due"}
 # The most predictions that are in memory at once, unless one run has more.
 _PREDICTIONS = 5_000_000
 
@@ -35,8 +36,8 @@ def push(file: WarehouseFile, url: str) -> dict[str, int]:
     lake = Lake(url)
     added = dict.fromkeys(TABLES, 0)
     with file.read() as con, lake_errors(url):
-        for table in TABLES:
-            due = con.execute(render(f"lake/{table}_due")).fetchall()
+        for table, statement in TABLES.items():
+            due = con.execute(render(statement)).fetchall()
             known = _hashes(lake, table)
             due = [one for one in due if (one[1], one[2]) not in known]
             for ids in _batches([(key, size) for key, _, _, size in due]):
