@@ -405,9 +405,7 @@ def test_latex_has_rules_and_one_line_per_row(con: duckdb.DuckDBPyConnection) ->
     assert text.endswith("\\end{tabular}\n")
 
 
-def test_markdown_keeps_its_columns_when_a_value_has_a_pipe(
-    con: duckdb.DuckDBPyConnection,
-) -> None:
+def test_markdown_keeps_its_columns_when_a_value_has_a_pipe(con: duckdb.DuckDBPyConnection) -> None:
     lines = formats.text(con.sql("select 'a|b' as x, 1 as y"), "markdown").splitlines()
     assert len(lines) == 3
     assert lines[2].replace("\\|", "").count("|") == lines[0].count("|") == 3

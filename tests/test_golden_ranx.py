@@ -18,7 +18,7 @@ from warehouse.metrics import notation
 from warehouse.warehouse import Warehouse
 
 OTHERWISE = {
-    "recall": "SetR",  # alone it is trec_eval's list of cutoffs here
+    "recall": "SetR"  # alone it is trec_eval's list of cutoffs here
 }
 CLOSE = 1e-9
 Judged = dict[str, dict[str, int]]

@@ -375,10 +375,7 @@ def test_what_a_parameter_means_elsewhere_is_there(name: str) -> None:
 # --------------------------------------------------------------------------- what gains are worth
 
 GRADED = {"q": {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}, "r": {"a": 0, "b": -1, "c": 2}}
-RUN = {
-    "q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5},
-    "r": {"a": 2.0, "b": 1.0, "c": 0.5},
-}
+RUN = {"q": {"c": 4.0, "a": 3.0, "x": 2.0, "b": 1.0, "e": 0.5}, "r": {"a": 2.0, "b": 1.0, "c": 0.5}}
 
 
 def scored(name: str) -> dict[str, float]:

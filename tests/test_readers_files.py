@@ -198,8 +198,7 @@ def test_unknown_format(con, tmp_path, name):
     path = tmp_path / "a"
     path.write_bytes(RUN)
     with pytest.raises(
-        UsageError,
-        match="known: trec, csv, tsv, jsonl, parquet, arrow, ranx, bare",
+        UsageError, match="known: trec, csv, tsv, jsonl, parquet, arrow, ranx, bare"
     ):
         readers.stage(con, path, "run", format=name)
 

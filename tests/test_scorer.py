@@ -12,11 +12,7 @@ from warehouse import Warehouse
 from warehouse.errors import InputError
 from warehouse.evaluate.scoring import Scores
 
-QRELS = {
-    "q1": {"a": 2, "b": 0, "c": 1},
-    "q2": {"a": 1, "d": 3},
-    "q3": {"e": 0},
-}
+QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1, "d": 3}, "q3": {"e": 0}}
 RUNS: dict[str, dict[str, dict[str, float]]] = {
     "all queries judged": {"q1": {"c": 3, "x": 2, "a": 1}, "q2": {"a": 1.5}, "q3": {"e": 1}},
     "ties, and an unjudged query": {"q2": {"d": 1, "a": 1, "y": 1}, "new": {"a": 1}},

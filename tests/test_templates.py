@@ -716,11 +716,7 @@ def define(source: str) -> MetricTemplate:
         ("undefined = 0", 'undefined = "nothing"', ["undefined", "'null'"]),
         ("range = [0, 1]", 'range = "0 to 1"', ["'range'", "type"]),
         ("required = true", "required = true\nminimum = 1", ["cutoff", "'minimum'", "mean min?"]),
-        (
-            'type = "choice"',
-            'type = "int"',
-            ["norm", "integer, number, grade, choice, boolean"],
-        ),
+        ('type = "choice"', 'type = "int"', ["norm", "integer, number, grade, choice, boolean"]),
         ('title = "Precision"', 'title = "Precision', ["not TOML"]),
         (
             '{ name = "ooprecision", cutoff',

@@ -143,11 +143,7 @@ def _put_ranks(
         raise UsageError(f"ranks: neither a higher nor a lower {metric} is better; sort by another")
     values = render("analyses/dataset_values", by=by, metric=metric, num_datasets=len(names))
     keep(con, values, scope, name="dataset_value")
-    sql = render(
-        "analyses/dataset_ranks",
-        values=_VALUES,
-        lower_is_better=direction == "lower",
-    )
+    sql = render("analyses/dataset_ranks", values=_VALUES, lower_is_better=direction == "lower")
     rows = records(keep(con, sql, name="dataset_rank"))
     notes = [
         f"mean rank, Borda and z by {metric}, of {counted(len(rows), by)}; z: values by the mean and "

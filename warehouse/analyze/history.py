@@ -11,14 +11,7 @@ from duckdb import DuckDBPyRelation as Relation
 from warehouse.analyze import datasets, past, run_choice, stored_metrics
 from warehouse.analyze.past import State
 from warehouse.analyze.run_choice import Choice
-from warehouse.errors import (
-    UsageError,
-    check_at_least,
-    command,
-    counted,
-    listing,
-    option,
-)
+from warehouse.errors import UsageError, check_at_least, command, counted, listing, option
 from warehouse.metrics.notation import Asked, Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render

@@ -10,14 +10,7 @@ import duckdb
 from warehouse import extending
 from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
-from warehouse.errors import (
-    UsageError,
-    check_at_least,
-    check_names,
-    check_word,
-    none_yet,
-    option,
-)
+from warehouse.errors import UsageError, check_at_least, check_names, check_word, none_yet, option
 from warehouse.evaluate.chain import ranked_sql, relation
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol

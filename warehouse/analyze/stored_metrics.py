@@ -11,15 +11,7 @@ from duckdb import DuckDBPyConnection as Connection
 from warehouse.analyze import datasets
 from warehouse.config import project
 from warehouse.config.settings import SHOWN_METRICS
-from warehouse.errors import (
-    UsageError,
-    check_several,
-    command,
-    counted,
-    listing,
-    nearest,
-    none_yet,
-)
+from warehouse.errors import UsageError, check_several, command, counted, listing, nearest, none_yet
 from warehouse.evaluate import candidates, requirements, scope, what_if
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols

@@ -101,8 +101,7 @@ class Gate(_Table, frozen=True, kw_only=True):
     against: str = "last"
     max_drop: (
         Annotated[
-            float,
-            Meta(ge=0, le=sys.float_info.max, extra={"rule": "is 0 or more and finite"}),
+            float, Meta(ge=0, le=sys.float_info.max, extra={"rule": "is 0 or more and finite"})
         ]
         | None
     ) = None

@@ -294,11 +294,7 @@ class Plan:
         return table
 
     def _render(
-        self,
-        body: str,
-        values: Mapping[str, Any],
-        reads: Iterable[str],
-        params: Mapping[str, Any],
+        self, body: str, values: Mapping[str, Any], reads: Iterable[str], params: Mapping[str, Any]
     ) -> tuple[str, _Read]:
         read = _Read()
         names: dict[str, Any] = {

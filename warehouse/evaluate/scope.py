@@ -106,9 +106,7 @@ that sorts as the ids do, or text if there are very many |
     def predictions(self, run_ids: Sequence[int], *, of_part: bool = False) -> None:
         """Put the stored predictions of some runs in scope, or of a part: `scope_prediction`."""
         bring(self._con, run_ids)
-        self._con.execute(
-            render("scope/predictions", of_part=of_part, **self.batch(run_ids)),
-        )
+        self._con.execute(render("scope/predictions", of_part=of_part, **self.batch(run_ids)))
 
     def stored_lists(self, run_ids: Sequence[int], table: str, *, lower_is_better: bool) -> None:
         """Put predictions in scope as one table stores them: `scope_prediction` and `list_place`."""

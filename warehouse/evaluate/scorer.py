@@ -136,10 +136,7 @@ def scorer(
 
 
 def prepare(
-    asked: Asked,
-    qrels: object,
-    resources: database.Resources | None = None,
-    **how: Unpack[Files],
+    asked: Asked, qrels: object, resources: database.Resources | None = None, **how: Unpack[Files]
 ) -> Scorer:
     """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
     con = database.scratch(resources or database.Resources())

@@ -39,10 +39,7 @@ def counted_columns() -> set[str]:
 
 
 def subject_of(
-    dataset: str,
-    given: str,
-    expression: Expression,
-    attributes: Mapping[str, Mapping[str, str]],
+    dataset: str, given: str, expression: Expression, attributes: Mapping[str, Mapping[str, str]]
 ) -> str:
     """Return the subject of an expression: the one that has all of its columns."""
     known = {subject: {IDS[subject], *_COUNTS[subject], *attributes[subject]} for subject in IDS}

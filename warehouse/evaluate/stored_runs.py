@@ -197,11 +197,7 @@ class _Evaluation:
         return Scope(self.con)
 
     def whole(
-        self,
-        work: Plan,
-        group: Sequence[Candidate],
-        qrels_id: int,
-        contents: Contents,
+        self, work: Plan, group: Sequence[Candidate], qrels_id: int, contents: Contents
     ) -> None:
         """Compute what is pending for the whole of a dataset."""
         listed = "predictions" in work.needs

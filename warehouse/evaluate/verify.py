@@ -274,9 +274,7 @@ def _computable(
 
 
 def _compute(
-    con: duckdb.DuckDBPyConnection,
-    group: list[_Stored],
-    on_group: Callable[[str], None] | None,
+    con: duckdb.DuckDBPyConnection, group: list[_Stored], on_group: Callable[[str], None] | None
 ) -> None:
     """Evaluate a group on empty tables, runs with the same metrics together."""
     of_run = {

@@ -55,10 +55,7 @@ class Training:
 
 
 def choose(
-    con: duckdb.DuckDBPyConnection,
-    dataset: str,
-    queries: Iterable[str] | None,
-    share: float | None,
+    con: duckdb.DuckDBPyConnection, dataset: str, queries: Iterable[str] | None, share: float | None
 ) -> Training:
     """Return those of some queries that are judged, or a share of all judged queries.
 

@@ -174,8 +174,7 @@ def _refuse_taken(
     Names that differ only in case are the same: they are columns of slices, and parts of columns' names.
     """
     found = con.execute(
-        render("checks/attribute_taken"),
-        {**ours, "attributes": list(staged.columns)},
+        render("checks/attribute_taken"), {**ours, "attributes": list(staged.columns)}
     ).fetchall()
     if found:
         taken = ", ".join(f"{attribute} (in {other})" for attribute, other in found)

@@ -170,10 +170,7 @@ def _meant_by_peers(text: str, found: Template, given: dict[str, str]) -> Templa
 
 
 def read_values(
-    text: str,
-    found: Template,
-    given: Mapping[str, str],
-    fixed: Mapping[str, Value] | None = None,
+    text: str, found: Template, given: Mapping[str, str], fixed: Mapping[str, Value] | None = None
 ) -> dict[str, Value]:
     """Read the values of parameters, each by its type."""
     values: dict[str, Value] = dict(fixed or {})
@@ -240,11 +237,7 @@ def _example(found: Template, given: Mapping[str, Value]) -> Metric:
 
 
 def _replace(
-    text: str,
-    p: Parameter,
-    found: Template,
-    given: Mapping[str, Value],
-    settled: dict[str, Value],
+    text: str, p: Parameter, found: Template, given: Mapping[str, Value], settled: dict[str, Value]
 ) -> None:
     """Drop the parameters that this one replaces; giving one of them too is an error."""
     if settled[p.name] is None:

@@ -18,14 +18,7 @@ from warehouse.errors import InputError, counted, first_line, is_utf8, listing
 from warehouse.readers import checks, staging, tables
 from warehouse.readers.columns import is_header
 from warehouse.readers.files import LocalFile
-from warehouse.readers.formats import (
-    Confidence,
-    FileFormat,
-    Head,
-    ObjectFormat,
-    Reading,
-    Table,
-)
+from warehouse.readers.formats import Confidence, FileFormat, Head, ObjectFormat, Reading, Table
 from warehouse.readers.jsonl import TOO_DEEP, fill_from_json, is_deep
 from warehouse.readers.kinds import ColumnNames, Contents, Kind
 from warehouse.readers.lines import LIMIT, refuse_if_not_text

@@ -757,12 +757,7 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def whole_spec(
-    title: str,
-    told: str,
-    width: int,
-    height: int,
-    layers: Sequence[Spec],
-    more: str = "",
+    title: str, told: str, width: int, height: int, layers: Sequence[Spec], more: str = ""
 ) -> Spec:
     """Return a whole specification, with its description wrapped below the title."""
     under = [

@@ -28,12 +28,7 @@ if TYPE_CHECKING:
     import duckdb
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "markdown", "latex", "html", "parquet")
-FOR_PEOPLE = {
-    "table": "",
-    "markdown": "github",
-    "latex": "latex_booktabs",
-    "html": "html",
-}
+FOR_PEOPLE = {"table": "", "markdown": "github", "latex": "latex_booktabs", "html": "html"}
 # Marks of emphasis in a cell until the table is written: Unicode reserves them for use inside programs.
 # In a name they are escaped.
 Mark = Literal["best", "second", "other", "raised"]
@@ -44,27 +39,14 @@ MARKS: dict[Mark, tuple[str, str]] = {
     "raised": ("\ufdd6", "\ufdd7"),
 }
 _MARKUP: dict[str, dict[Mark, tuple[str, str]]] = {
-    "table": {
-        "best": ("", "*"),
-        "second": ("", "+"),
-        "other": ("", " "),
-        "raised": (" ", ""),
-    },
-    "markdown": {
-        "best": ("**", "**"),
-        "second": ("<u>", "</u>"),
-        "raised": ("<sup>", "</sup>"),
-    },
+    "table": {"best": ("", "*"), "second": ("", "+"), "other": ("", " "), "raised": (" ", "")},
+    "markdown": {"best": ("**", "**"), "second": ("<u>", "</u>"), "raised": ("<sup>", "</sup>")},
     "latex": {
         "best": (r"\textbf{", "}"),
         "second": (r"\underline{", "}"),
         "raised": (r"\textsuperscript{", "}"),
     },
-    "html": {
-        "best": ("<b>", "</b>"),
-        "second": ("<u>", "</u>"),
-        "raised": ("<sup>", "</sup>"),
-    },
+    "html": {"best": ("<b>", "</b>"), "second": ("<u>", "</u>"), "raised": ("<sup>", "</sup>")},
 }
 # From here on, a browser's numbers are not exact.
 _MOST_EXACT = 1 << 53

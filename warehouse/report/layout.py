@@ -157,9 +157,7 @@ def _is_share(name: str) -> bool:
 
 
 def _labelled(
-    relation: duckdb.DuckDBPyRelation,
-    columns: Collection[str],
-    label: Mapping[str, str],
+    relation: duckdb.DuckDBPyRelation, columns: Collection[str], label: Mapping[str, str]
 ) -> duckdb.DuckDBPyRelation:
     """Return a relation whose runs have other names. Raises UsageError if two would have the same."""
     if not label:

@@ -111,10 +111,7 @@ def answer(
 
 
 def run(
-    work: Work,
-    write: Callable[[str], object],
-    timeout: float | None,
-    spare: Spare | None = None,
+    work: Work, write: Callable[[str], object], timeout: float | None, spare: Spare | None = None
 ) -> Answer:
     """Do the work in another process and pass its text to `write`, piece by piece.
 

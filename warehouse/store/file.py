@@ -60,9 +60,7 @@ class WarehouseFile:
 
     @contextmanager
     def read(
-        self,
-        resources: Resources | None = None,
-        staged: duckdb.DuckDBPyConnection | None = None,
+        self, resources: Resources | None = None, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file for reading, as `database.read` does; other limits can be set."""
         with (
@@ -118,9 +116,7 @@ class OpenFile(WarehouseFile):
 
     @contextmanager
     def read(
-        self,
-        resources: Resources | None = None,
-        staged: duckdb.DuckDBPyConnection | None = None,
+        self, resources: Resources | None = None, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a connection for reading; the limits are those of the open file."""
         if staged is not None:

@@ -237,11 +237,7 @@ def _with_what_they_read(names: Collection[str]) -> list[str]:
     return [name for name in known if name in wanted]
 
 
-def _make(
-    con: duckdb.DuckDBPyConnection,
-    names: Collection[str],
-    schema: str,
-) -> None:
+def _make(con: duckdb.DuckDBPyConnection, names: Collection[str], schema: str) -> None:
     """Make views and macros, those for people in a schema that is searched first.
 
     They are over what is named in full.
@@ -251,8 +247,7 @@ def _make(
         kind, body = known[name]
         store, _, bare = name.rpartition(".")
         body = _NAMED.sub(
-            lambda found: f"{ALIAS if found[1] in tables_now else 'memory'}.store.{found[1]}",
-            body,
+            lambda found: f"{ALIAS if found[1] in tables_now else 'memory'}.store.{found[1]}", body
         )
         con.execute(f"create or replace {kind} {STORE if store else schema}.{bare} {body}")
 

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def ensure(
-    path: Path,
-    *,
-    resources: database.Resources | None = None,
-    lock_timeout: float = LOCK_TIMEOUT,
+    path: Path, *, resources: database.Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
 ) -> bool:
     """Make the file if it is missing and upgrade its schema; return whether it changed."""
     database.check_place(path)

@@ -17,15 +17,7 @@ import duckdb
 
 from warehouse.config.installation import adding
 from warehouse.config.settings import VERSION
-from warehouse.errors import (
-    EngineError,
-    UsageError,
-    WarehouseError,
-    counted,
-    listing,
-    option,
-    url,
-)
+from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing, option, url
 from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES

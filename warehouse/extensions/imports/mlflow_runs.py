@@ -40,10 +40,7 @@ _TAG = "mlflow_run_id"
 # The tag that holds the id of the MLflow run that it is nested in, here and in MLflow.
 _PARENT_TAG, _PARENT = "mlflow_parent_run_id", "mlflow.parentRunId"
 # Newer releases read a store of plain files only if told to. Progress bars are drawn for files too.
-_SETTINGS = {
-    "MLFLOW_ALLOW_FILE_STORE": "true",
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-}
+_SETTINGS = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 
 
 @dataclass(frozen=True)
@@ -323,12 +320,7 @@ def _name(
         "on run_tag.run_id = runs.run_id and run_tag.key = $tag "
         "where dataset = $dataset and (runs.run = $name or run_tag.value = $run_id) "
         "order by runs.run_id",
-        {
-            "tag": _TAG,
-            "dataset": dataset,
-            "name": artifact.name,
-            "run_id": artifact.run_id,
-        },
+        {"tag": _TAG, "dataset": dataset, "name": artifact.name, "run_id": artifact.run_id},
     ).fetchall()
     place = f"/{artifact.run_id}/{artifact.path}"
     for name, run_id, source in found:

@@ -127,11 +127,7 @@ def said(added: Mapping[str, int]) -> str:
         counted(added["run"], "run"),
         f"{counted(added['evaluation'], 'evaluation')} with {values}",
     ]
-    others = {
-        "gate_result": "verdict",
-        "gate_acceptance": "acceptance",
-        "tombstone": "removal",
-    }
+    others = {"gate_result": "verdict", "gate_acceptance": "acceptance", "tombstone": "removal"}
     parts += [counted(added[table], one) for table, one in others.items() if added[table]]
     return f"pushed {listing(parts)}"
 

@@ -24,10 +24,7 @@ _DATASET = {
     "protocol": "Name of the protocol; by default that of the program.",
     "metric": "A metric, as in nDCG@10; repeatable. By default those that are stored.",
 }
-_THEN = {
-    "as_of": "A day or moment: what was there then.",
-    "qrels": "A version of the qrels.",
-}
+_THEN = {"as_of": "A day or moment: what was there then.", "qrels": "A version of the qrels."}
 _BOARD = {
     "sort": "A metric, run or answered.",
     "reverse": "1 turns the order around.",

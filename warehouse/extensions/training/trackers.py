@@ -66,10 +66,7 @@ def metric_name(metric: str) -> str:
 
 
 def values(
-    wh: Warehouse,
-    dataset: str,
-    metrics: notation.Metrics = (),
-    protocol: str = protocols.DEFAULT,
+    wh: Warehouse, dataset: str, metrics: notation.Metrics = (), protocol: str = protocols.DEFAULT
 ) -> list[Valued]:
     """Return the runs of a dataset with their current values, of all stored metrics or some."""
     asked = check_several("metrics", metrics) if metrics else []

@@ -810,12 +810,7 @@ def _timeline(
 
 
 def _comparison(
-    file: WarehouseFile,
-    dataset: str,
-    runs: Sequence[str],
-    metric: str,
-    protocol: str,
-    then: Past,
+    file: WarehouseFile, dataset: str, runs: Sequence[str], metric: str, protocol: str, then: Past
 ) -> Comparison:
     """Compare every two of the runs, in one family; a metric that is no hypothesis has no pairs."""
     notes: tuple[str, ...] = ()

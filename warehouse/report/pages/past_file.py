@@ -48,9 +48,7 @@ class PastFile(WarehouseFile):
 
     @contextmanager
     def read(
-        self,
-        resources: Resources | None = None,
-        staged: duckdb.DuckDBPyConnection | None = None,
+        self, resources: Resources | None = None, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file for reading; its views have what was there then."""
         with (

@@ -20,14 +20,7 @@ from warehouse.metrics.catalogue import MetricTemplate, catalogue
 from warehouse.metrics.notation import known_metric
 from warehouse.report import charts
 from warehouse.report.pages import added, analyses, reference, rendering
-from warehouse.report.pages.contents import (
-    ROWS,
-    BoardRow,
-    Contents,
-    Lists,
-    State,
-    metric_title,
-)
+from warehouse.report.pages.contents import ROWS, BoardRow, Contents, Lists, State, metric_title
 from warehouse.report.pages.keys import keys
 
 # How many runs a card on the first page shows, how many runs are called new, and how many queries
