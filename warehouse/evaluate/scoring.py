@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, Unpack
 
 import duckdb
@@ -34,7 +35,7 @@ from warehouse.readers.arguments import Source
 from warehouse.readers.files import default_name
 from warehouse.readers.records import is_records
 from warehouse.readers.zscores import read as read_zscores
-from warehouse.sql_text.quoting import ident
+from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.database import RESULT, keep
@@ -166,6 +167,7 @@ def score(
     master: str | None = None,
     by: Literal["run", "query"] = "run",
     buckets: int | None = None,
+    into: str | os.PathLike[str] | None = None,
     **how: Unpack[Scoring],
 ) -> Scores:
     """Score a run against qrels without storing anything; the same templates as `evaluate`.
@@ -200,6 +202,9 @@ def score(
     keep the others from their values: `refused` has its error. Work is divided `by` run or, for runs
     that are too large for one task, by query, into a number of `buckets` (32).
 
+    With `into`, the tasks of a division by run write the values of the queries, as Parquet files in a
+    new folder that all of them see, and the result has the values over all queries alone.
+
     >>> score({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "RR P@1").means()
     {'RR': 0.5, 'P@1': 0.0}
     >>> score({"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, "RR P@1", exclude="self").means()
@@ -230,6 +235,8 @@ def score(
         table = driver.table_of(run, by)
         if several is None and table is None:
             raise UsageError("engine: divides a list of runs, but one run was given; give a list")
+    elif into is not None:
+        raise UsageError("into: is the folder of the tasks of an engine; name one")
     resources = database.Resources(how["memory_limit"], how["threads"])
     con = database.scratch(resources)
     truth, reading = files.opened(
@@ -238,17 +245,17 @@ def score(
     if engine != "local":
         from warehouse.evaluate.engines import tasks
 
-        given = tasks.work(
+        divided = tasks.work(
             con, work, truth, reading, resources,
             per_query=per_query, num_runs=len(names), num_buckets=num_buckets,
         )  # fmt: skip
         parts = () if table is not None else tasks.parts(names, several or ())
-        with driver.opened(engine, master) as opened:
+        with driver.values_in(into, divided) as given, driver.opened(engine, master) as opened:
             if table is not None:
                 read_table = table.read(opened, given)
                 names = read_table.names
-                given = replace(given, num_runs=len(names))
-                found = driver.score_table(con, opened, given, read_table)
+                whole = replace(given, num_runs=len(names))
+                found = driver.score_table(con, opened, whole, read_table)
             else:
                 found = driver.score(con, opened, given, names, parts)
         names = tuple(name for name in names if name in found.runs)
@@ -332,16 +339,31 @@ def keep_values(
 
     These are RESULT and, if the runs have `names`, TOTALS, with a row for each run.
     """
-    shown = {"metrics": [str(metric) for metric in work.queries], "runs": names}
-    how = {"per_query": per_query, "list_silent": work.protocol.list_silent}
-    tables = {RESULT: render("analyses/scored", **shown, **how)}
+    tables = {RESULT: _scored(work, names, per_query=per_query)}
     if names:
-        tables[TOTALS] = render("analyses/scored_board", **shown)
+        metrics = [str(metric) for metric in work.queries]
+        tables[TOTALS] = render("analyses/scored_board", metrics=metrics, runs=names)
     for name, sql in tables.items():
         if first == 0:
             keep(con, sql, name=name)
         else:
             con.execute(f"insert into temp.{ident(name)}\n{sql}")
+
+
+def write_values(
+    con: duckdb.DuckDBPyConnection, work: Plan, names: Sequence[str], file: Path
+) -> None:
+    """Write the values of the runs in scope, by query and over all queries, as a Parquet file."""
+    rows = _scored(work, names, per_query=True)
+    con.execute(f"copy ({rows}) to {literal(str(file))} (format parquet, compression zstd)")
+
+
+def _scored(work: Plan, names: Sequence[str], *, per_query: bool) -> str:
+    return render(
+        "analyses/scored",
+        metrics=[str(metric) for metric in work.queries], runs=names, per_query=per_query,
+        list_silent=work.protocol.list_silent,
+    )  # fmt: skip
 
 
 def run_names(runs: Sequence[object]) -> tuple[str, ...]:

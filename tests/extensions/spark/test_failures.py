@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from clusters import needs_spark
 from refusals import expect_refusal
@@ -95,3 +96,42 @@ def test_spark_is_quiet_and_says_why_a_task_died(
     ):
         spark.map(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1])
     assert list(tmp_path.glob("warehouse-spark-*"))
+
+
+@pytest.mark.parametrize("also", [None, "wrong.run"])
+def test_tasks_write_the_values_of_queries(files: list[str], also: str | None) -> None:
+    """Into a new folder, as the rows of one process; what a lost task has left there is removed."""
+    more = [] if also is None else [also]
+    Path("wrong.run").write_text("q1 Q0 a 1 high t\n")
+    Path("two.run").write_text("q1 Q0 b 1 3 t\n" + RUN)
+
+    class Lossy(Machines):
+        def map(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
+            given = list(parts)
+            return [[function(part) for _ in range(2)][-1] for part in given]  # each done twice
+
+    plain = Warehouse.score({"q1": {"a": 1}}, files, "RR P@1")
+    found = Warehouse.score(
+        {"q1": {"a": 1}}, [*files, *more], "RR P@1", engine=Lossy(), into="values"
+    )
+    names = sorted(Path("values").iterdir())
+    assert len(names) == 2
+    rows = duckdb.sql("from 'values/*.parquet' order by all").fetchall()
+    assert rows == plain.relation.order("all").fetchall()
+    assert found.board().fetchall() == plain.board().fetchall()
+    assert {row[1] for row in found.relation.fetchall()} == {"all"}
+    assert not list(Path().glob(".values*"))
+    for into, how, said in (
+        ("values", {}, "values: is there already"),
+        ("no/values", {}, "no folder … no"),
+        ("other", {"by": "query"}, "divide by run"),
+        ("other", {"engine": "local"}, "engine; name one"),
+    ):
+        with expect_refusal(said, UsageError):
+            given: dict[str, Any] = {"engine": Machines(), **how}
+            Warehouse.score({"q1": {"a": 1}}, files, "RR", into=into, **given)
+    with expect_refusal("node7 does not see", EngineError):
+        score_into = Machines(missing=(files[0],))
+        Warehouse.score({"q1": {"a": 1}}, files, "RR", engine=score_into, into="other")
+    assert not Path("other").exists()
+    assert not list(Path().glob(".other*"))

@@ -147,7 +147,8 @@ def score(
     gets a line. --column, --where and --repeated are for both files, and with the prefix qrels- or run-,
     as in --run-column, for one of them. With --engine spark, tasks of a cluster score the runs, each
     with one thread and 1 GB of memory unless --threads and --memory-limit say otherwise; a run that is
-    refused then does not keep the others from their values, and the command ends with 2.
+    refused then does not keep the others from their values, and the command ends with 2. With -q and
+    -f parquet, -o is then a new folder, into which the tasks write the values by query.
     """
     from warehouse.errors import InputError, UsageError
     from warehouse.evaluate import scoring  # not the class, which loads every other verb
@@ -171,6 +172,7 @@ def score(
     wanted = [*words, *(metric or ())] or scoring.usual(protocol)
     if table.format != "trec":
         notation.request(*wanted)  # refuses relstring, which only that layout has room for
+    into = table.out if engine != "local" and per_query and table.format == "parquet" else None
     with Progress("scoring", "file", 1, sizes([qrels, *runs])):
         scores = scoring.score(
             qrels, runs[0] if len(runs) == 1 and engine == "local" else runs, wanted,
@@ -179,7 +181,7 @@ def score(
             qrels_format=qrels_format, run_format=run_format, attributes=attributes or (),
             iterations=iterations, training=training, exclude=exclude, zscores=zscores,
             tie_ranges=True, memory_limit=memory_limit, threads=threads, engine=engine,
-            master=master, by=by, **rows.asked(),
+            master=master, by=by, into=into, **rows.asked(),
         )  # fmt: skip
     if exclude is not None:
         output.say(_left_out(scores, exclude))
@@ -204,7 +206,10 @@ def score(
         shown = scores.board() if scores.names else scores.relation.project("metric, value")
     sums = {str(r.metric) for r in scores.requested if r.metric.is_count}
     counts = sums if zscores is None else set()
-    table.show(shown, titles={"query_id": "query"}, counts=counts)
+    if into is None:
+        table.show(shown, titles={"query_id": "query"}, counts=counts)
+    else:
+        output.say(f"{into}: values of {counted(len(scores.names), 'run')}, a file for each task")
     if scores.refused:
         raise InputError("\n".join(str(error) for error in scores.refused.values()))
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -86,6 +90,28 @@ def _modules() -> dict[str, Any]:
     return found
 
 
+@contextmanager
+def values_in(into: str | os.PathLike[str] | None, work: tasks.Work) -> Iterator[tasks.Work]:
+    """Yield the work with a folder for the values of queries, which gets its name after the block."""
+    if into is None:
+        yield work
+        return
+    target = Path(into).absolute()
+    if work.num_buckets:
+        raise UsageError(f"{into}: a task by query has no whole values to write; divide by run")
+    if target.exists():
+        raise UsageError(f"{into}: is there already; name a new folder")
+    if not target.parent.is_dir():
+        raise UsageError(f"{into}: there is no folder {target.parent}")
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    part.mkdir()
+    try:
+        yield replace(work, into=str(part))
+        part.replace(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
 def check_machines(engine: Engine, files: Sequence[str]) -> None:
     """Refuse machines that do not see some files, or have other programs; not every engine can tell."""
     if files and hasattr(engine, "look_around"):
@@ -109,12 +135,17 @@ def score(
 
     The work is divided by query if it has a number of buckets, else by run.
     """
-    check_machines(engine, tasks.local_files(parts))
+    check_machines(engine, [*tasks.local_files(parts), *filter(None, [work.into])])
     if work.num_buckets:
         return _by_query(con, engine, work, names, parts)
     replies = list(engine.map(partial(runs.score, work), parts))
     tasks.check_versions(replies)
     whole = runs.joined(replies)
+    if work.into is not None:  # a task that was lost, or done twice, has left others
+        for file in set(Path(work.into).iterdir()) - {
+            Path(work.into, name) for name in whole.written
+        }:
+            file.unlink()
     if not whole.runs:
         raise next(iter(whole.refused.values()))
     _keep(con, {RESULT: whole.values, scoring.TOTALS: whole.totals})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
+from pathlib import Path
+
 from warehouse.errors import WarehouseError
 from warehouse.evaluate import files, scoring
 from warehouse.evaluate.engines.tasks import Reply, RunFiles, Work, arrow
@@ -27,7 +30,12 @@ def _score(work: Work, part: RunFiles) -> Reply:
     plan = work.plan
     with work.connected() as con:
         for scored in files.score_runs(con, work.truth, part.sources, plan, work.reading):
-            scoring.keep_values(con, plan, part.names, scored.first, per_query=work.per_query)
+            if work.into is not None:
+                file = Path(work.into, f"{part.first + scored.first:09}.{uuid.uuid4().hex}.parquet")
+                scoring.write_values(con, plan, part.names, file)
+                reply.written.append(file.name)
+            per_query = work.per_query and work.into is None
+            scoring.keep_values(con, plan, part.names, scored.first, per_query=per_query)
             names = part.names[scored.first : scored.first + len(scored.runs)]
             reply.runs |= dict(zip(names, scored.runs, strict=True))
             reply.num_judged = scored.num_judged
@@ -47,4 +55,5 @@ def joined(replies: list[Reply]) -> Reply:
     for reply in replies:
         whole.runs |= reply.runs
         whole.refused |= reply.refused
+        whole.written += reply.written
     return whole

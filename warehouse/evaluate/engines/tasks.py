@@ -102,6 +102,8 @@ class Work(Task):
     reading: Reading
     per_query: bool
     num_runs: int = 0
+    into: str | None = None
+    """The folder into which each task writes the values of its queries."""
 
 
 def work(
@@ -188,7 +190,7 @@ class Reply:
     the names of the runs. By query, `values` has the columns `run, query_id, metric, value`, with
     numbers for runs and metrics, and `lists` the lengths of the lists; `counts` are by the numbers of
     the runs, and a note has the number and the name of a run, and what was read of it or why it is
-    refused.
+    refused. `written` names the files with the values of the queries, if there is a folder for them.
     """
 
     values: pa.Table | None = None
@@ -199,6 +201,7 @@ class Reply:
     lists: pa.Table | None = None
     counts: dict[int, Counts] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
     versions: Versions = field(default_factory=versions)
 
 
