@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from importlib import import_module
@@ -21,8 +22,12 @@ _MAGIC = {
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # or a skippable frame
 }
 LONGEST_MAGIC = 10
-# modules of the standard library that decompress it
-_MODULES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}
+# Modules that decompress it; the last is in the standard library from Python 3.14 on.
+_MODULES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma", "zstd": "backports.zstd"}
+if sys.version_info >= (3, 14):
+    _MODULES["zstd"] = "compression.zstd"
+# The largest window of a zstd stream, as a power of 2.
+_WINDOW = 31
 
 
 def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
@@ -40,9 +45,7 @@ def plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
 def _plain_blocks(handle: BinaryIO, source: str) -> Iterator[bytes]:
     first = handle.read(BLOCK)
     compression = compression_of(first)
-    if compression == "zstd":
-        yield from _decompress_zstd(_Stream(first, handle), source)
-    elif compression is not None:
+    if compression is not None:
         yield from _decompress(_Stream(first, handle), source, compression)
     else:
         while first:
@@ -74,9 +77,13 @@ class _Stream:
 def _decompress(stream: _Stream, source: str, compression: str) -> Iterator[bytes]:
     module = import_module(_MODULES[compression])
     # gzip and bz2 report it as OSError, but errors of a failing disk have an errno
-    damages = (zlib.error, getattr(module, "LZMAError", zlib.error), OSError)
+    named = (getattr(module, name, zlib.error) for name in ("LZMAError", "ZstdError"))
+    damages = (zlib.error, OSError, *named)
+    how = {}
+    if compression == "zstd":
+        how["options"] = {module.DecompressionParameter.window_log_max: _WINDOW}
     try:
-        with module.open(stream, "rb") as plain:
+        with module.open(stream, "rb", **how) as plain:
             while block := plain.read(BLOCK):
                 yield block
     except EOFError:
@@ -87,25 +94,3 @@ def _decompress(stream: _Stream, source: str, compression: str) -> Iterator[byte
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(f"{source}: the {compression} stream is damaged: {error}") from None
-
-
-def _decompress_zstd(stream: _Stream, source: str) -> Iterator[bytes]:
-    import zstandard
-
-    # zstandard's stream reader silently ends a truncated stream; this one does not.
-    unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-    ended = False
-    try:
-        while block := stream.read(BLOCK):
-            while block:
-                if ended:
-                    unzip = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-                plain = unzip.decompress(block)
-                ended = unzip.eof
-                block = unzip.unused_data if ended else b""
-                if plain:
-                    yield plain
-    except zstandard.ZstdError as error:
-        raise InputError(f"{source}: the zstd stream is damaged: {error}") from None
-    if not ended:
-        raise InputError(f"{source}: the zstd stream ends early: the file is truncated")
