@@ -74,3 +74,13 @@ def test_without_any_it_is_said_how_to_load_one(tmp_path: Path) -> None:
     Warehouse(path).init()
     told = "there is no dataset yet: warehouse ingest run FILE -d DATASET"
     assert command("leaderboard", "--db", str(path)) == (2, "", told)
+
+
+def test_before_the_first_load_there_was_nothing(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    wh.ingest_qrels("one", QRELS)
+    for dataset in (None, "one"):
+        with pytest.raises(
+            UsageError, match="nothing was loaded yet by the end of 2020-01-01 UTC; the"
+        ):
+            wh.leaderboard(dataset, as_of="2020-01-01")

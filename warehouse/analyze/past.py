@@ -92,6 +92,7 @@ def put(
     """
     gone: tuple[str, ...] = ()
     if wanted.as_of is not None:
+        _check_begin(con, wanted.as_of)
         _cut(con, State(wanted.as_of), None)
     with _told(wanted):
         found = named_datasets(con, datasets)
@@ -178,6 +179,16 @@ def _check_qrels(con: Connection, datasets: Sequence[str], qrels: int) -> None:
         raise UsageError(
             f"{datasets[0]}: has no version {qrels} of its qrels; it has "
             f"{listing(map(str, known)) or 'none'}: {command('qrels', datasets[0])}"
+        )
+
+
+def _check_begin(con: Connection, as_of: dt.datetime) -> None:
+    ((first,),) = con.execute(
+        f"select min(created_at) from {database.ALIAS}.{database.STORE}.dataset"
+    ).fetchall()
+    if first is not None and first > as_of:
+        raise UsageError(
+            f"nothing was loaded yet by {shown(as_of)}; the first dataset is of {shown(first)}"
         )
 
 

@@ -239,6 +239,9 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
 
     >>> split(["AP,nDCG@10", "P(rel=2)@5 P.5,10", "SetP(relative=1,rel=2), 11pt_avg"])
     ['AP', 'nDCG@10', 'P(rel=2)@5', 'P.5,10', 'SetP(relative=1,rel=2)', '11pt_avg']
+    >>> split(["P(rel=2@5"])
+    Traceback (most recent call last):
+    warehouse.errors.UsageError: P(rel=2@5: has a parenthesis without its pair; ...
     >>> split(["utility.2,-1,0,0,map", "ndcg.1=3,2=9"])
     ['utility.2,-1,0,0', 'map', 'ndcg.1=3,2=9']
     """
@@ -250,6 +253,8 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
             raise UsageError(f"a metric is named by a text, as in 'nDCG@10', not {one!r}")
         elif not one.strip():
             raise UsageError("an empty text names no metric; write one as in nDCG@10")
+        elif one.count("(") != one.count(")"):
+            raise UsageError(f"{one}: has a parenthesis without its pair; write as in P(rel=2)@5")
         elif given := _GIVEN.fullmatch(one):
             words.append(Given(given["metric"].strip(), given["label"]))
         else:
