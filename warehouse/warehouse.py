@@ -34,7 +34,7 @@ from warehouse.store.file import WarehouseFile
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.analyze import across_datasets, past, run_choice
+    from warehouse.analyze import across_datasets, past_state, run_choice
     from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
@@ -965,7 +965,7 @@ class Warehouse:
         alpha: float = 0.05,
         resamples: int = 2000,
         seed: int = 0,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
         run: Names = (),
         system: Names = (),
@@ -1063,7 +1063,7 @@ class Warehouse:
         slice: str | None = None,
         worst: int | None = None,
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
     ) -> Result:
         """Return a run's values for each query, with its counts of documents.
@@ -1238,7 +1238,7 @@ class Warehouse:
         all_relevant: bool = False,
         store: bool = False,
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
         run: Names = (),
         system: Names = (),
@@ -1305,11 +1305,11 @@ class Warehouse:
         >>> [(row.base, row.run, row.wins, row.ties, row.losses, row.p) for row in found]
         [('low', 'high', 2, 0, 1, 1.0)]
         """
-        from warehouse.analyze import compare, comparison, run_choice
+        from warehouse.analyze import comparison, paired_tests, run_choice
         from warehouse.report import layout, presentation
 
         shown = layout.layout(columns, label, percent=percent, places=places)
-        how = compare.How(
+        how = paired_tests.How(
             test, correction, alpha, interval, resamples, seed, family, power, rope, scale
         )
         found = comparison.compare(
@@ -1333,7 +1333,7 @@ class Warehouse:
         queries: int = 5,
         depth: int = 10,
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
     ) -> Result:
         """Return the queries on which two runs differ most, with both lists down to `depth`.
@@ -1568,7 +1568,7 @@ class Warehouse:
         system: Names = (),
         tag: run_choice.Tags = (),
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
     ) -> Result:
         """Return the runs of a dataset over time, each version with its value of a metric.

@@ -10,8 +10,8 @@ from typing import Literal
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import column_names, datasets, significance
-from warehouse.analyze.board import Board, of_first, put_together, undefined_notes
-from warehouse.analyze.stored_metrics import Valued, chosen, directions
+from warehouse.analyze.dataset_board import Board, of_first, put_together, undefined_notes
+from warehouse.analyze.stored_metrics import Provenance, chosen, directions
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
 from warehouse.evaluate import unanswerable
 from warehouse.metrics.protocols import Protocol
@@ -211,9 +211,9 @@ def weights_of(con: Connection, datasets: Sequence[str], weights: Weights) -> di
 
 def _chosen(
     con: Connection, datasets: Sequence[str], metrics: Sequence[str], protocol: Protocol
-) -> dict[str, dict[str, Valued]]:
+) -> dict[str, dict[str, Provenance]]:
     """Return the metrics to show, which must have values in every dataset, as stored in each."""
-    found: dict[str, dict[str, Valued]] = {}
+    found: dict[str, dict[str, Provenance]] = {}
     problems: list[str] = []
     for dataset in datasets:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze import past_state, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import (
     UsageError,
@@ -77,7 +77,7 @@ def agree(
         raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
     base = [] if against is None or of != "documents" else [against]
     reads = replace(choice, named=(*names, *base))
-    with past.put(con, dataset, past.NOW, reads) as (datasets, _):
+    with past_state.put(con, dataset, past_state.NOW, reads) as (datasets, _):
         named = run_choice.expanded(con, datasets[0], names, rest=bool(names) and not choice.is_all)
         if of == "runs":
             chosen = stored_metrics.names(con, datasets, asked, rules)

@@ -12,8 +12,8 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import past, ranked_lists, run_choice, significance, stored_metrics
-from warehouse.analyze.compare import (
+from warehouse.analyze import past_state, ranked_lists, run_choice, significance, stored_metrics
+from warehouse.analyze.paired_tests import (
     PAIRS,
     POSTERIORS,
     POWERS,
@@ -28,12 +28,12 @@ from warehouse.analyze.compare import (
     pairs_of,
     standardise,
 )
-from warehouse.analyze.compare import compare as compare_pairs
+from warehouse.analyze.paired_tests import compare as compare_pairs
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_names, counted, listing, option
-from warehouse.evaluate import candidates, scope, stored_hits, unanswerable, what_if
+from warehouse.evaluate import candidates, scope, stored_hits, unanswerable, unstored_values
 from warehouse.evaluate.candidates import Candidate
-from warehouse.evaluate.what_if import Values
+from warehouse.evaluate.unstored_values import Values
 from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
 from warehouse.metrics.protocols import Protocol, left_out
 from warehouse.store import database
@@ -78,7 +78,7 @@ def compare(
     all_relevant: bool,
     store: bool,
     protocol: str,
-    as_of: past.Moment | None,
+    as_of: past_state.Moment | None,
     qrels: int | None,
     on_step: Callable[[str], None] | None,
     choice: Choice = run_choice.ALL,
@@ -90,7 +90,7 @@ def compare(
             "judged_only: is computed from what there is now; leave as_of and qrels out"
         )
     named, against = check_names("runs", runs), check_names("bases", bases)
-    state = past.state(as_of, qrels)
+    state = past_state.state(as_of, qrels)
     # what is named is read, whatever is chosen beside it
     reads = replace(choice, named=(*named, *against))
     if how.scale is not None and (all_relevant or store):
@@ -100,7 +100,7 @@ def compare(
         )
     with (
         file.read() as con,
-        past.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
+        past_state.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
     ):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -125,7 +125,7 @@ def compare(
         if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
-            what_if.put_judged_only(con, known, rules, asked)
+            unstored_values.put_judged_only(con, known, rules, asked)
         # a run that is named alone is held against the others
         all_pairs = all_pairs or not (against or len(named) == 1)
         bases_ = against or chosen[:1]
@@ -145,7 +145,7 @@ def compare(
         rows = compare_pairs(con, found, pairs, how, on_step)
         judged = judged and as_of is None and not rules.is_imported
         shares = _judged(con, known, rules, asked) if judged else {}
-        supposed = what_if.all_relevant(con, known, rules, asked) if all_relevant else {}
+        supposed = unstored_values.all_relevant(con, known, rules, asked) if all_relevant else {}
         made = compared(
             con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only
         )
@@ -239,7 +239,7 @@ def _judged(
     cutoffs = {str(metric): metric.depth for metric in metrics}
     names = {c: "Judged" if c is None else f"Judged@{c}" for c in cutoffs.values()}
     shares = {c: parse_one(name).metric for c, name in names.items()}
-    found = what_if.values(con, list(shares.values()), rules, runs)
+    found = unstored_values.values(con, list(shares.values()), rules, runs)
     return {
         (metric, run.run): found.get((str(shares[cutoff]), run.run))
         for metric, cutoff in cutoffs.items()

@@ -11,7 +11,7 @@ from duckdb import DuckDBPyRelation as Relation
 from warehouse.analyze import datasets
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, none_yet
-from warehouse.evaluate import candidates, requirements, what_if
+from warehouse.evaluate import candidates, requirements, unstored_values
 from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored_runs import Job, Outcome
@@ -98,7 +98,7 @@ def curve(
         dataset = datasets.chosen(con, dataset)
         if done is None:
             asked = candidates.find(con, dataset, names)
-            done = what_if.put_curve(con, metric, rules, asked, on_curve)
+            done = unstored_values.put_curve(con, metric, rules, asked, on_curve)
         if dataset in done.without_qrels:
             raise UsageError(none_yet("qrels", dataset))
         if dataset in done.unfit:

@@ -18,15 +18,15 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import past, stored_metrics, texts
+from warehouse.analyze import past_state, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, command, listing, nearest
-from warehouse.evaluate import engine, requirements, what_if
+from warehouse.evaluate import engine, requirements, unstored_values
 from warehouse.evaluate.chain import fingerprint_of, ranked_sql
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.evaluate.tie_ranges import TieRange, of_scope
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Asked, Metric, known_metric
+from warehouse.metrics.notation import Metric, MetricLike, known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
@@ -81,7 +81,7 @@ def explain(
     dataset: str | None,
     run: str,
     query: str,
-    metric: Asked | None,
+    metric: MetricLike | None,
     *,
     top: int | None,
     protocol: str,
@@ -90,7 +90,7 @@ def explain(
     """Explain a current run's value for a query; the arguments are those of `Warehouse.explain`."""
     check_at_least(0, top=top)
     database.refuse_collected(con, "the documents behind a value")
-    with past.put_one(con, dataset, past.state(None, qrels)) as (found, _):
+    with past_state.put_one(con, dataset, past_state.state(None, qrels)) as (found, _):
         rules = stored_metrics.stored_rules(con, protocol)
         query, metric = _in_order(con, found, run, query, metric)
         asked = stored_metrics.first_name(con, found, metric, rules)
@@ -103,8 +103,8 @@ def explain(
 
 
 def _in_order(
-    con: Connection, dataset: str, run: str, query: str, metric: Asked | None
-) -> tuple[str, Asked | None]:
+    con: Connection, dataset: str, run: str, query: str, metric: MetricLike | None
+) -> tuple[str, MetricLike | None]:
     """Return the query and the metric, in whichever order they came; refuse a run that is not first."""
     words = [run, query, *([metric] if isinstance(metric, str) else [])]
     kinds = _kinds(con, dataset, words)
@@ -160,7 +160,7 @@ def _explain(
         top = TOP if known.depth is None else min(known.depth, 100)
     top = TOP if top is None else top
     is_known = known is not None and protocol.name in protocols.catalogue()
-    what_if.drop_views(con)
+    unstored_values.drop_views(con)
     scope = Scope(con)
     scope.runs([found["run_id"]])
     scope.stored_truth(found["qrels_id"])

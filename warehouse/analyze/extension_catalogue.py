@@ -7,7 +7,7 @@ from warnings import catch_warnings, simplefilter
 from duckdb import DuckDBPyRelation as Relation
 
 from warehouse import extending
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.extending import Extension
 from warehouse.metrics import catalogue, fusion, protocols
 from warehouse.readers import registry

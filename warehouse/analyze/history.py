@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import datasets, past, run_choice, stored_metrics
-from warehouse.analyze.past import State
+from warehouse.analyze import datasets, past_state, run_choice, stored_metrics
+from warehouse.analyze.past_state import State
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, command, counted, listing, option
-from warehouse.metrics.notation import Asked, Metrics
+from warehouse.metrics.notation import MetricLike, Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep, refuse_collected
@@ -42,10 +42,10 @@ class Timeline:
 def history(
     con: Connection,
     dataset: str | None,
-    metric: Asked | None,
+    metric: MetricLike | None,
     *,
     protocol: str,
-    as_of: past.Moment | None,
+    as_of: past_state.Moment | None,
     qrels: int | None,
     runs: Choice = run_choice.ALL,
     compute: bool = True,
@@ -54,9 +54,9 @@ def history(
 
     Without `compute`, only stored values are in it.
     """
-    wanted = past.state(as_of, qrels)
+    wanted = past_state.state(as_of, qrels)
     stored_only = metric is None or not compute
-    with past.put_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
+    with past_state.put_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         asked = stored_metrics.first_name(con, name, metric, rules)
         asked = asked or stored_metrics.with_values(con, [name], rules)[:1]

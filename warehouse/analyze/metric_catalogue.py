@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze.pages import origin, relation
+from warehouse.analyze.protocol_catalogue import origin, relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.compose import compose
 from warehouse.metrics import notation

@@ -12,10 +12,10 @@ from warehouse.analyze import datasets
 from warehouse.config import project
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_several, command, counted, listing, nearest, none_yet
-from warehouse.evaluate import candidates, requirements, scope, what_if
+from warehouse.evaluate import candidates, requirements, scope, unstored_values
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
-from warehouse.metrics.notation import Asked, Metric, Metrics, known_metric, parse, split
+from warehouse.metrics.notation import Metric, MetricLike, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import ALIAS, STORE, is_collected
@@ -25,7 +25,7 @@ DIGITS = 12
 
 
 @dataclass
-class Valued:
+class Provenance:
     """The provenance of a metric's values, and whether any is over fewer queries than judged."""
 
     aggregates: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ def check_slice(con: Connection, dataset: str, slice: str) -> None:
 
 def evaluated_metrics(
     con: Connection, dataset: str, protocol: Protocol, slice: str | None = None
-) -> dict[str, Valued]:
+) -> dict[str, Provenance]:
     """Return the metrics that a dataset has values of, oldest first; if none, say why.
 
     For a slice, they are the metrics that its parts have values of.
@@ -82,14 +82,14 @@ def _by(slice: str | None) -> str:
 
 def _with_values(
     con: Connection, dataset: str, protocol: Protocol, slice: str | None = None
-) -> dict[str, Valued]:
+) -> dict[str, Provenance]:
     rows = con.execute(
         render("analyses/evaluated_metrics", slice=slice),
         {"dataset": dataset, "protocol": protocol.name},
     ).fetchall()
-    found: dict[str, Valued] = {}
+    found: dict[str, Provenance] = {}
     for metric, aggregate, is_partial in rows:
-        valued = found.setdefault(str(metric), Valued())
+        valued = found.setdefault(str(metric), Provenance())
         valued.aggregates.append(str(aggregate))
         valued.is_partial |= is_partial
     return found
@@ -247,7 +247,7 @@ def with_missing(
     ]
     # a file of a lake has no predictions to compute from
     leave_out = not runs and is_collected(con)
-    return what_if.put_missing(con, metrics, protocol, found, slice, leave_out=leave_out)
+    return unstored_values.put_missing(con, metrics, protocol, found, slice, leave_out=leave_out)
 
 
 def _any_missing(
@@ -298,7 +298,9 @@ def computed_notes(
     return (f"{told}; to store: {store}",)
 
 
-def one_name(con: Connection, datasets: Sequence[str], asked: Asked, protocol: Protocol) -> str:
+def one_name(
+    con: Connection, datasets: Sequence[str], asked: MetricLike, protocol: Protocol
+) -> str:
     """Return the canonical name for a text that must name one metric."""
     found = names(con, datasets, [asked], protocol)
     if len(found) != 1:
@@ -306,7 +308,9 @@ def one_name(con: Connection, datasets: Sequence[str], asked: Asked, protocol: P
     return found[0]
 
 
-def first_name(con: Connection, dataset: str, asked: Asked | None, protocol: Protocol) -> list[str]:
+def first_name(
+    con: Connection, dataset: str, asked: MetricLike | None, protocol: Protocol
+) -> list[str]:
     """Return the canonical name of one metric, or of the first of `names` if none is asked for."""
     if asked is None:
         return names(con, [dataset], [], protocol)[:1]
@@ -319,7 +323,7 @@ def chosen(
     metrics: Sequence[str],
     protocol: Protocol,
     slice: str | None = None,
-) -> dict[str, Valued]:
+) -> dict[str, Provenance]:
     """Return the metrics to show: the requested ones, which must have values, or all."""
     found = evaluated_metrics(con, dataset, protocol, slice)
     absent = [name for name in metrics if name not in found]

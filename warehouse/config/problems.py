@@ -28,12 +28,12 @@ _WORDS: dict[type, str] = {
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 # By struct, the tables that have keys which are looked for in it.
-Elsewhere = Mapping[type, Mapping[str, str]]
+OtherTables = Mapping[type, Mapping[str, str]]
 # Where it is, the table that is named, and the problem.
 _Problem = tuple[KeyPath, KeyPath, str]
 
 
-def problems(value: Any, kind: Any, path: KeyPath, elsewhere: Elsewhere) -> Iterator[_Problem]:
+def problems(value: Any, kind: Any, path: KeyPath, elsewhere: OtherTables) -> Iterator[_Problem]:
     """Yield what is wrong with a value; msgspec itself stops at the first problem."""
     for one in _options(kind):
         bare = get_origin(one) or one
@@ -61,7 +61,7 @@ def problems(value: Any, kind: Any, path: KeyPath, elsewhere: Elsewhere) -> Iter
 
 
 def _in_table(
-    value: Mapping[Any, Any], kind: type[msgspec.Struct], path: KeyPath, elsewhere: Elsewhere
+    value: Mapping[Any, Any], kind: type[msgspec.Struct], path: KeyPath, elsewhere: OtherTables
 ) -> Iterator[_Problem]:
     fields = {one.encode_name: one for one in msgspec.structs.fields(kind)}
     unknown = [key for key in value if key not in fields]

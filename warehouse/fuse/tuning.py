@@ -9,7 +9,7 @@ from itertools import product
 import duckdb
 
 from warehouse.analyze import stored_metrics
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import Plan
 from warehouse.fuse import training

@@ -23,9 +23,23 @@ from warehouse.metrics.template import Alias, Template
 from warehouse.sql_text import templates
 
 __all__ = [
-    "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
-    "definition", "lines",
-    "parse", "parse_one", "peers", "read_plain", "request", "split", "trec_name",
+    "TREC_SETS",
+    "Defaults",
+    "Line",
+    "Metric",
+    "MetricLike",
+    "Metrics",
+    "Relstring",
+    "Requested",
+    "definition",
+    "lines",
+    "parse",
+    "parse_one",
+    "peers",
+    "read_plain",
+    "request",
+    "split",
+    "trec_name",
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -37,8 +51,8 @@ _AT = re.compile(r"^(?P<name>[^\s@()]+)_at_(?P<cutoff>\d+)$")
 
 Line = Requested | Relstring
 # What is parsed keeps its meaning under any protocol.
-Asked = str | Metric | Requested | Relstring
-Metrics = str | Iterable[Asked]
+MetricLike = str | Metric | Requested | Relstring
+Metrics = str | Iterable[MetricLike]
 _T = TypeVar("_T", bound=Template)
 
 
@@ -103,7 +117,7 @@ def peers() -> list[str]:
     return sorted({*_plain_names(), "ranx", "trec_eval"})
 
 
-def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
+def parse(*asked: MetricLike, defaults: Defaults | None = None) -> list[Metric]:
     """Read metric names; sets and names with several values give several metrics.
 
     All wrong names are reported at once, each with the nearest right one. Arguments that are
@@ -116,7 +130,7 @@ def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
 
 
 @project.request()
-def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
+def request(*asked: MetricLike, defaults: Defaults | None = None) -> list[Requested]:
     """Read metric names like `parse`, and keep trec_eval's names for them."""
     for text in split(asked):
         if isinstance(text, str) and peer_names.relstring(text) is not None:
@@ -127,7 +141,7 @@ def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
 
 
 @project.request()
-def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
+def lines(*asked: MetricLike, defaults: Defaults | None = None) -> list[Line]:
     """Read names like `request`, and trec_eval's relstring too, in the order of their lines."""
     problems: list[str] = []
     found: dict[Line, None] = {}
@@ -180,18 +194,18 @@ _WORD = re.compile(
 _GIVEN = re.compile(r"\s*(?P<label>[^\s=(),]+)\s+=\s+(?P<metric>\S.*)", re.DOTALL)
 
 
-class Given(str):
+class Labelled(str):
     """The notation of a metric that is asked for under a name of its own, its `label`."""
 
     label: str
 
-    def __new__(cls, metric: str, label: str) -> Given:
+    def __new__(cls, metric: str, label: str) -> Labelled:
         made = super().__new__(cls, metric)
         made.label = label
         return made
 
 
-def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
+def labels(*asked: MetricLike, defaults: Defaults | None = None) -> dict[str, str]:
     """Return the names by which metrics were asked for, where they are not their own.
 
     A peer's name that hides parameters, or that peers use for several metrics, is followed by the
@@ -210,8 +224,8 @@ def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
             continue
         if len(metrics) == 1:
             metric = str(metrics[0])
-            label = one.label if isinstance(one, Given) else str(one)
-            if label != metric and not isinstance(one, Given) and _hides(label, metric):
+            label = one.label if isinstance(one, Labelled) else str(one)
+            if label != metric and not isinstance(one, Labelled) and _hides(label, metric):
                 label = f"{label} = {metric}"
             found.setdefault(metric, label)
     return {metric: label for metric, label in found.items() if label != metric}
@@ -231,7 +245,7 @@ def _hides(label: str, metric: str) -> bool:
     return len(meanings) > 1 or any(one not in written for one in params)
 
 
-def split(asked: Iterable[Asked]) -> list[Asked]:
+def split(asked: Iterable[MetricLike]) -> list[MetricLike]:
     """Split on blanks and commas outside parentheses, so that one argument may name several.
 
     A comma before a number goes on with a list of cutoffs, as trec_eval writes them. What has a name
@@ -242,7 +256,7 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
     >>> split(["utility.2,-1,0,0,map", "ndcg.1=3,2=9"])
     ['utility.2,-1,0,0', 'map', 'ndcg.1=3,2=9']
     """
-    words: list[Asked] = []
+    words: list[MetricLike] = []
     for one in asked:
         if isinstance(one, Metric | Requested | Relstring):
             words.append(one)
@@ -251,7 +265,7 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
         elif not one.strip():
             raise UsageError("an empty text names no metric; write one as in nDCG@10")
         elif given := _GIVEN.fullmatch(one):
-            words.append(Given(given["metric"].strip(), given["label"]))
+            words.append(Labelled(given["metric"].strip(), given["label"]))
         else:
             words += map(_meant, _WORD.findall(one))
     return words
@@ -275,7 +289,7 @@ def _meant(word: str) -> str:
         raise found.document.error(at, str(error)) from None
     if number != 1:
         raise found.document.error(at, f"{meant} stands for several metrics; name one")
-    return Given(meant, word)
+    return Labelled(meant, word)
 
 
 def _added_name(word: str) -> str:
@@ -284,7 +298,7 @@ def _added_name(word: str) -> str:
         meant = one.extension.names.get(word)
         if meant is not None and not _count(word):
             if _count(meant) == 1:
-                return Given(meant, word)
+                return Labelled(meant, word)
             extending.leave_out(one.name, f"names: {word}: {meant} is not the name of one metric")
     return word
 

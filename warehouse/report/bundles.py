@@ -19,7 +19,7 @@ from warehouse.analyze import datasets, stored_metrics
 from warehouse.config.ownership import refuse_links
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
-from warehouse.evaluate import files
+from warehouse.evaluate import file_scoring
 from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.compose import compose
 from warehouse.evaluate.plan import Plan, plan
@@ -492,7 +492,7 @@ def _compute(
     )
     columns = {name: name for name in ("query_id", "doc_id")}
     training, attributes = manifest.get("training"), manifest.get("attributes", ())
-    truth = files.read_truth(
+    truth = file_scoring.read_truth(
         con, str(root / _inside(manifest["qrels"]["file"])), work,
         format="parquet", columns={**columns, "relevance": "relevance"},
         iterations=manifest["qrels"].get("kind") == "iterations",
@@ -504,9 +504,11 @@ def _compute(
         runs = [run for run in manifest["runs"] if bool(run["lower_is_better"]) is is_turned]
         if not runs:
             continue
-        reading = files.Reading("parquet", {**columns, "score": "score"}, lower_is_better=is_turned)
+        reading = file_scoring.Reading(
+            "parquet", {**columns, "score": "score"}, lower_is_better=is_turned
+        )
         paths = [str(root / _inside(run["file"])) for run in runs]
-        for _ in files.score_runs(con, truth, paths, work, reading):
+        for _ in file_scoring.score_runs(con, truth, paths, work, reading):
             bound = {"runs": [run["name"] for run in runs], "metrics": names}
             for query_id, table in (("query_id", "query_score"), ("null", "score")):
                 con.execute(

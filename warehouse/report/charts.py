@@ -18,8 +18,8 @@ from math import inf
 from typing import Any
 
 from warehouse.analyze import significance
-from warehouse.analyze.board import Board
 from warehouse.analyze.curves import Trace
+from warehouse.analyze.dataset_board import Board
 from warehouse.analyze.history import Timeline
 from warehouse.errors import UsageError, counted, visible
 from warehouse.metrics.notation import known_metric

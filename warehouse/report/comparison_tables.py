@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from warehouse.analyze.compare import VALUES, Compared
+from warehouse.analyze.paired_tests import VALUES, Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level, probability
 from warehouse.analyze.texts import in_short

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze.board import Board
 from warehouse.analyze.board_intervals import width_of
-from warehouse.analyze.compare import Compared
+from warehouse.analyze.dataset_board import Board
+from warehouse.analyze.paired_tests import Compared
 from warehouse.errors import UsageError, check_at_least, check_names, listing, nearest, no_such_run
 from warehouse.metrics.catalogue import MetricTemplate
 from warehouse.metrics.notation import known_metric

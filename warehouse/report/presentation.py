@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import duckdb
 
     from warehouse.analyze.agreement import Agreement
-    from warehouse.analyze.board import Board
-    from warehouse.analyze.compare import Compared
     from warehouse.analyze.curves import Trace
+    from warehouse.analyze.dataset_board import Board
     from warehouse.analyze.explain import Explanation
     from warehouse.analyze.history import QrelsDiff, Timeline
     from warehouse.analyze.holes import Holes
+    from warehouse.analyze.paired_tests import Compared
     from warehouse.analyze.regressions import Check
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status

@@ -9,7 +9,7 @@ from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
-from warehouse.evaluate.files import NothingInCommonError
+from warehouse.evaluate.file_scoring import NothingInCommonError
 from warehouse.evaluate.scoring import Scores, score
 from warehouse.metrics import peer_names, protocols
 from warehouse.metrics.notation import Line, Relstring, Requested

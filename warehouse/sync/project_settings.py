@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.config import project, toml
 from warehouse.config.settings import DATABASE_VARIABLE, DEFAULT_DATABASE
 from warehouse.sync.declarations import SETTLE, Evaluation, read_declarations

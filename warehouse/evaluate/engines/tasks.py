@@ -18,7 +18,7 @@ import duckdb
 from warehouse.config.installation import adding
 from warehouse.config.settings import VERSION
 from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing, option, url
-from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
+from warehouse.evaluate.file_scoring import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES
 from warehouse.metrics import notation
@@ -160,7 +160,7 @@ def of_a_task(resources: database.Resources) -> database.Resources:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Runs that one task reads, the first of them at place `first`."""
+    """Runs that one task reads, the first of them at index `first`."""
 
     first: int
     names: tuple[str, ...]
@@ -176,7 +176,7 @@ class HasVersions(typing.Protocol):
         ...
 
 
-# The place and the name of a run, and what was read of it or why it is refused.
+# The index and the name of a run, and what was read of it or why it is refused.
 Note = tuple[int, str, Staged | WarehouseError]
 
 
@@ -240,10 +240,10 @@ def divided(sizes: Sequence[int], most: int) -> list[tuple[int, int]]:
     count = min(_RUNS, -(-len(sizes) // _PARTS))
     found: list[tuple[int, int]] = []
     first = filled = 0
-    for place, size in enumerate(sizes):
-        if place > first and (place - first == count or filled + size > most):
-            found.append((first, place))
-            first, filled = place, 0
+    for index, size in enumerate(sizes):
+        if index > first and (index - first == count or filled + size > most):
+            found.append((first, index))
+            first, filled = index, 0
         filled += size
     return [*found, (first, len(sizes))]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import holes, past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze import holes, past_state, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.regressions import SYSTEM
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, check_names, counted, listing
-from warehouse.evaluate import candidates, what_if
+from warehouse.evaluate import candidates, unstored_values
 from warehouse.evaluate.candidates import Candidate
 from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.metrics.protocols import Protocol
@@ -66,7 +66,7 @@ def reusability(
         )
     names = check_names("runs", runs)
     reads = replace(choice, named=tuple(names))
-    with past.put_one(con, dataset, past.NOW, reads) as (name, _):
+    with past_state.put_one(con, dataset, past_state.NOW, reads) as (name, _):
         named = run_choice.expanded(con, name, names, rest=bool(names) and not choice.is_all)
         chosen = [run.name for run in ranked_lists.current_runs(con, name, named)]
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -136,7 +136,7 @@ def _boards(
     on_group: Callable[[str], None] | None,
 ) -> duckdb.DuckDBPyRelation:
     """Compute the values of all runs without the uniques of each group, beside those with them."""
-    before = what_if.without_documents(con, metrics, protocol, runs, _UNIQUES, None)
+    before = unstored_values.without_documents(con, metrics, protocol, runs, _UNIQUES, None)
     rows = con.execute(f"select distinct left_out from {_UNIQUES}").fetchall()
     with_uniques = {group for (group,) in rows}
     columns: dict[str, list[object]] = {
@@ -148,7 +148,7 @@ def _boards(
     for group in dict.fromkeys(groups.values()):
         after = before
         if group in with_uniques:
-            after = what_if.without_documents(con, metrics, protocol, runs, _UNIQUES, group)
+            after = unstored_values.without_documents(con, metrics, protocol, runs, _UNIQUES, group)
         for metric in metrics:
             for run in runs:
                 key = str(metric), run.run

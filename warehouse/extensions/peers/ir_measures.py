@@ -20,11 +20,11 @@ from typing import Any
 from warehouse.config import installation
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
-from warehouse.evaluate.files import NothingInCommonError
+from warehouse.evaluate.file_scoring import NothingInCommonError
 from warehouse.evaluate.plan import plan
 from warehouse.extensions.peers.scorers import Scorers
 from warehouse.metrics import notation, protocols
-from warehouse.metrics.notation import Metric as Meant
+from warehouse.metrics.notation import Metric as OwnMetric
 
 try:
     import ir_measures
@@ -70,11 +70,11 @@ def measure(name: str) -> Any:
     return _Ours(metric=str(_parsed(name)))
 
 
-def _parsed(name: str) -> Meant:
+def _parsed(name: str) -> OwnMetric:
     return notation.parse_one(name, defaults=protocols.get(_PROTOCOL).defaults()).metric
 
 
-def _meant(asked: Any) -> Meant:
+def _meant(asked: Any) -> OwnMetric:
     """Return the metric that a measure of ir_measures means."""
     if (
         asked.NAME == "NumRet" and "rel" in asked.params
@@ -114,12 +114,12 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
         return _Evaluator(list(measures), qrels, self._beside)
 
 
-def _needs(metric: Meant) -> frozenset[str]:
+def _needs(metric: OwnMetric) -> frozenset[str]:
     """Return what a metric needs beside judgments and lists."""
     return frozenset(plan([metric], protocols.get(_PROTOCOL)).needs_of(metric))
 
 
-def _by_iteration(metric: Meant) -> bool:
+def _by_iteration(metric: OwnMetric) -> bool:
     """Whether a metric reads the judgments of each iteration."""
     return "iterations" in _needs(metric)
 
@@ -179,7 +179,7 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         return aggregated, rows
 
 
-def _number(asked: Any, meant: Meant, value: float | None) -> float | int:
+def _number(asked: Any, meant: OwnMetric, value: float | None) -> float | int:
     """Return a value as ir_measures has it: counts are whole, and an undefined one is its default."""
     if value is None:
         return float(asked.DEFAULT)

@@ -69,7 +69,7 @@ class RelevanceEvaluator:
         names = _combined(measures)
         self._texts = [text for text in _TEXTS if any(name.startswith(text) for name in names)]
         numbers = [name for name in names if not name.startswith(_TEXTS)]
-        self._asked: scoring.Asked | None = None
+        self._asked: scoring.ScoringRequest | None = None
         if numbers:
             defaults = protocols.get(_PROTOCOL).defaults(relevance_level)
             self._asked = scoring.ask(

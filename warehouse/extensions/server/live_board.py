@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import duckdb
 
 from warehouse.analyze import board_intervals, leaderboard, listings, stored_metrics
-from warehouse.analyze.board import Board as LibraryBoard
+from warehouse.analyze.dataset_board import Board as LibraryBoard
 from warehouse.errors import UsageError, check_word, counted
 from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.metrics import protocols

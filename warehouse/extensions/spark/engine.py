@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar
 
 from warehouse.config.installation import adding
 from warehouse.errors import EngineError, UsageError, first_line
-from warehouse.evaluate.engines.queries import Bucket
+from warehouse.evaluate.engines.by_query import Bucket
 from warehouse.extensions.spark.run_tables import table_of
 
 __all__ = ["Spark", "connected", "table_of", "takes", "wrapped"]

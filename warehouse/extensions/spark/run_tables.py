@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from warehouse.config.installation import adding
 from warehouse.errors import InputError, UsageError, listing, option
-from warehouse.evaluate.engines import queries
+from warehouse.evaluate.engines import by_query
 from warehouse.evaluate.engines.tasks import Reply, Work
 from warehouse.evaluate.plan import Plan
 from warehouse.readers import Staged
@@ -184,7 +184,7 @@ def score(work: Work, table: str, names: tuple[str, ...], number: int, rows: pa.
     rows = rows.set_column(rows.schema.get_field_index(_RUN), _RUN, places)
     turned = pa.scalar(work.reading.lower_is_better)
     rows = rows.append_column("is_turned", pa.repeat(turned, len(rows)))
-    return queries.score_rows(work, number, rows, queries.Named(table, names))
+    return by_query.score_rows(work, number, rows, by_query.Named(table, names))
 
 
 def _name(source: Any) -> str:

@@ -39,7 +39,7 @@ _VALUES = """
 
 
 @dataclass(frozen=True)
-class Valued:
+class RunValues:
     """A run with its stored values by metric."""
 
     run: str
@@ -67,14 +67,16 @@ def metric_name(metric: str) -> str:
 
 def values(
     wh: Warehouse, dataset: str, metrics: notation.Metrics = (), protocol: str = protocols.DEFAULT
-) -> list[Valued]:
+) -> list[RunValues]:
     """Return the runs of a dataset with their current values, of all stored metrics or some."""
     asked = check_several("metrics", metrics) if metrics else []
     names = [
         str(one) for one in notation.parse(*asked, defaults=protocols.get(protocol).defaults())
     ]
     found = wh.query(_VALUES, dataset=dataset, protocol=protocol, metrics=names)
-    runs = [Valued(run, system, dict(tags or {}), *others) for run, system, tags, *others in found]
+    runs = [
+        RunValues(run, system, dict(tags or {}), *others) for run, system, tags, *others in found
+    ]
     if not runs:
         raise UsageError(
             f"{dataset}: has no stored value under the protocol {protocol}: evaluate it first"

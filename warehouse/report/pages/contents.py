@@ -14,17 +14,17 @@ import duckdb
 
 from warehouse.analyze import (
     board_intervals,
-    compare,
     comparison,
     datasets,
     explained_lists,
     history,
     leaderboard,
     listings,
+    paired_tests,
     stored_metrics,
     texts,
 )
-from warehouse.analyze.board import Board as LibraryBoard
+from warehouse.analyze.dataset_board import Board as LibraryBoard
 from warehouse.errors import UsageError, command, counted, listing
 from warehouse.evaluate import status
 from warehouse.metrics.aggregates import WORDS
@@ -821,7 +821,7 @@ def _comparison(
         return Comparison(metric, tuple(compared), (), notes)
     try:
         found = comparison.compare(
-            file, dataset, compared, [metric], compare.How(variance=True), bases=(), all_pairs=True,
+            file, dataset, compared, [metric], paired_tests.How(variance=True), bases=(), all_pairs=True,
             judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
             on_step=None, **then,
         )  # fmt: skip

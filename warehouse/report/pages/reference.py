@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import listings, pages
+from warehouse.analyze import listings, protocol_catalogue
 from warehouse.metrics import protocols
 
 
@@ -37,7 +37,7 @@ def all_protocols() -> list[About]:
             found.summary,
             tuple(
                 Rule(rule, said[-1], bool(differs))
-                for rule, differs, *said in pages.protocol_rules(
+                for rule, differs, *said in protocol_catalogue.protocol_rules(
                     list(dict.fromkeys([protocols.DEFAULT, name]))
                 )
                 if said[-1]

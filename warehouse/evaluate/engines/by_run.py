@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warehouse.errors import WarehouseError
-from warehouse.evaluate import files, scoring
+from warehouse.evaluate import file_scoring, scoring
 from warehouse.evaluate.engines.tasks import Reply, RunFiles, Work, arrow
 from warehouse.store.database import RESULT
 
@@ -16,8 +16,8 @@ def score(work: Work, part: RunFiles) -> Reply:
         if len(part.sources) == 1:
             return Reply(refused={part.names[0]: error})
     replies = [
-        score(work, RunFiles(part.first + place, (name,), (source,)))
-        for place, (name, source) in enumerate(zip(part.names, part.sources, strict=True))
+        score(work, RunFiles(part.first + index, (name,), (source,)))
+        for index, (name, source) in enumerate(zip(part.names, part.sources, strict=True))
     ]
     return joined(replies)
 
@@ -26,7 +26,7 @@ def _score(work: Work, part: RunFiles) -> Reply:
     reply = Reply()
     plan = work.plan
     with work.connected() as con:
-        for scored in files.score_runs(con, work.truth, part.sources, plan, work.reading):
+        for scored in file_scoring.score_runs(con, work.truth, part.sources, plan, work.reading):
             scoring.keep_values(con, plan, part.names, scored.first, per_query=work.per_query)
             names = part.names[scored.first : scored.first + len(scored.runs)]
             reply.runs |= dict(zip(names, scored.runs, strict=True))

@@ -125,7 +125,7 @@ def of_first(
 
 
 def put_together(
-    found: Iterable[Mapping[str, stored_metrics.Valued]], metrics: Sequence[str]
+    found: Iterable[Mapping[str, stored_metrics.Provenance]], metrics: Sequence[str]
 ) -> str:
     """Say how the values of some metrics in some datasets were combined over the queries."""
     hows = {
@@ -137,7 +137,7 @@ def put_together(
 def undefined_notes(
     con: Connection,
     relation: Relation,
-    found: Mapping[str, Mapping[str, stored_metrics.Valued]],
+    found: Mapping[str, Mapping[str, stored_metrics.Provenance]],
     metrics: Sequence[str],
     protocol: Protocol,
     *,

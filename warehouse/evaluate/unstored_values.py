@@ -25,7 +25,7 @@ from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema
 
 # What says which runs and which truth are read; it stays cut while values are computed: see
-# analyze/past.py.
+# analyze/past_state.py.
 _CATALOGUE = (
     "dataset", "qrels", "qrels_judge", "run", "training", "attribute_set",
     "run_version", "qrels_version", "training_version", "attribute_set_version",
