@@ -756,9 +756,9 @@ class Warehouse:
         if error is not None:
             raise error
         self.file.ensure()
-        with self.file.staging() as place:
-            store = stage(place.con, name)
-            with place.transaction() as con:
+        with self.file.staging() as staging:
+            store = stage(staging.con, name)
+            with staging.transaction() as con:
                 return store(con)
 
     def to_load(self, dataset: str | None, source: object) -> str:

@@ -149,7 +149,7 @@ def _pairs(
 ) -> list[tuple[ranked_lists.Run, ranked_lists.Run]]:
     if base is not None:
         return [(run, base) for run in runs if run != base]
-    return [(one, other) for place, one in enumerate(runs) for other in runs[place + 1 :]]
+    return [(one, other) for index, one in enumerate(runs) for other in runs[index + 1 :]]
 
 
 def _batches(
@@ -296,9 +296,9 @@ def _ranking(
 ) -> list[str]:
     """Return the metrics to order runs by: the named ones, or all that the datasets share."""
     shared: list[str] = []
-    for place, dataset in enumerate(datasets):
+    for index, dataset in enumerate(datasets):
         there = stored_metrics.choose(con, dataset, metrics, protocol)
-        shared = there if place == 0 else [name for name in shared if name in there]
+        shared = there if index == 0 else [name for name in shared if name in there]
     found = []
     for name in shared:
         if stored_metrics.direction(con, datasets, name, protocol) != "none":

@@ -316,7 +316,7 @@ def _better_than(
 
 
 def _places(found: Gathered) -> dict[tuple[int, int], int]:
-    """Return, by metric and run, the place of its value, 1 for the best; equal values share one."""
+    """Return, by metric and run, the rank of its value, 1 for the best; equal values share one."""
     places: dict[tuple[int, int], int] = {}
     for metric in range(len(found.metrics)):
         better = found.better(metric)

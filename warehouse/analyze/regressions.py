@@ -103,10 +103,10 @@ class Limits:
         """Return the largest drop that is good."""
         return self.max_drop or 0.0
 
-    def at(self, place: int) -> Limits:
-        """Return the limits for the run that a gate checks at a place, counted from 1.
+    def at(self, ordinal: int) -> Limits:
+        """Return the limits for the run that a gate checks as its `ordinal`-th, from 1.
 
-        If alpha is spent, it is alpha / (place * (place + 1)), which adds up to alpha over all places:
+        If alpha is spent, it is alpha / (ordinal * (ordinal + 1)), which adds up to alpha over runs:
         by Bonferroni's inequality, the chance that any run that is not worse ever passes it is at most
         alpha, however many runs come, and however their values depend on each other.
 
@@ -115,7 +115,7 @@ class Limits:
         """
         if not self.spend:
             return self
-        return replace(self, alpha=(self.alpha or ALPHA) / (place * (place + 1)), spend=False)
+        return replace(self, alpha=(self.alpha or ALPHA) / (ordinal * (ordinal + 1)), spend=False)
 
     def level(self, against: str) -> float:
         """Return the level of the test of one pair with which alpha holds for runs night after night.
@@ -407,7 +407,7 @@ def judged(
     dues: Sequence[Due],
     fired: Mapping[int, Collection[tuple[str, ...]]],
     accepted: Collection[int] = (),
-    places: Mapping[Due, int] | None = None,
+    ordinals: Mapping[Due, int] | None = None,
 ) -> Iterator[tuple[Due, Comparison | WarehouseError | duckdb.Error]]:
     """Yield the verdict of each gate on each run, in the given order, or why there is none.
 
@@ -442,7 +442,7 @@ def judged(
                 found.append((due, line))
                 continue
             try:
-                verdict = line.verdict(due, red, (places or {}).get(due, 1))
+                verdict = line.verdict(due, red, (ordinals or {}).get(due, 1))
             except WarehouseError as error:
                 found.append((due, error))
                 continue
@@ -473,11 +473,11 @@ class _Line:
         self.current = {one.run: one for one in self.by_id.values() if one.is_current}
         self.groups: dict[str | None, list[LoadedRun]] = defaultdict(list)
         self.versions: dict[str, list[LoadedRun]] = defaultdict(list)
-        self.places: dict[int, int] = {}
+        self.indices: dict[int, int] = {}
         for one in self.by_id.values():
             self.versions[one.run].append(one)
             if one.is_current:
-                self.places[one.run_id] = len(self.groups[one.group])
+                self.indices[one.run_id] = len(self.groups[one.group])
                 self.groups[one.group].append(one)
         if gate.against not in CHOSEN:
             _check_name(gate.against, gate.dataset, self.current, CHOSEN)
@@ -493,14 +493,14 @@ class _Line:
 
     def _candidates(self, run: LoadedRun, red: Collection[int]) -> Iterator[LoadedRun]:
         """Yield the runs of the group before it, and its own versions, newest first, if not red."""
-        place, group = self.places[run.run_id], self.groups[run.group]
+        index, group = self.indices[run.run_id], self.groups[run.group]
         own = [one for one in self.versions[run.run] if one.turn < run.turn]
-        while place or own:
-            if own and (not place or own[-1].turn > group[place - 1].turn):
+        while index or own:
+            if own and (not index or own[-1].turn > group[index - 1].turn):
                 one = own.pop()
             else:
-                place -= 1
-                one = group[place]
+                index -= 1
+                one = group[index]
             # what was replaced before it was evaluated cannot be any more
             if one.run_id not in red and (one.is_current or _is_alike(one, run)):
                 yield one
@@ -532,14 +532,14 @@ class _Line:
 
     def _best_of_group(self, run: LoadedRun, red: Collection[int]) -> LoadedRun | None:
         """Return the best run of a group before a run, going on from the run that was checked before."""
-        place, group = self.places[run.run_id], self.groups[run.group]
+        index, group = self.indices[run.run_id], self.groups[run.group]
         first, best = self.bests.get(run.group, (0, None))
-        if first > place:
+        if first > index:
             first, best = 0, None
-        for one in group[first:place]:
+        for one in group[first:index]:
             if one.run_id not in red and _goodness(self._evaluated(one, run)) > _goodness(best):
                 best = one
-        self.bests[run.group] = place, best
+        self.bests[run.group] = index, best
         return best
 
     def _evaluated(self, one: LoadedRun | None, run: LoadedRun) -> LoadedRun | None:
@@ -554,9 +554,9 @@ class _Line:
             f"under protocol {gate.protocol} yet: {evaluate}"
         )
 
-    def verdict(self, due: Due, red: Collection[int], place: int) -> Comparison | None:
+    def verdict(self, due: Due, red: Collection[int], ordinal: int) -> Comparison | None:
         """Return the verdict on a run; None if its test is needed first, which is then asked for."""
-        run, limits = self.by_id[due.run_id], self.gate.limits.at(place)
+        run, limits = self.by_id[due.run_id], self.gate.limits.at(ordinal)
         self._evaluated(run, run)
         self._check(run)
         if run.value is None:
@@ -588,8 +588,8 @@ class _Line:
     def _ask(self, run: LoadedRun, other: LoadedRun) -> None:
         """Ask for a test of a run; after red runs, for as many more, which may be red as well."""
         more = self.streaks.pop(run.group, 0) if self.gate.against == LAST else 0
-        place = self.places[run.run_id]
-        for one in self.groups[run.group][place : place + 1 + more]:
+        index = self.indices[run.run_id]
+        for one in self.groups[run.group][index : index + 1 + more]:
             if _is_alike(one, other):
                 self.needed[one.run_id, other.run_id] = None
 
@@ -618,7 +618,7 @@ class _Line:
             but = f" but {_left_out(left)}" if left else ""
             return (
                 "every run before it is red"
-                if self.places[run.run_id]
+                if self.indices[run.run_id]
                 else f"no run was before it{but}"
             )
         if other.value is None:
@@ -661,7 +661,7 @@ class _Line:
     def _num_others(self, run: LoadedRun) -> int:
         """Return how many runs the best one before a run was chosen among, red ones too."""
         own = [one for one in self.versions[run.run] if one.turn < run.turn]
-        return self.places[run.run_id] + len(own)
+        return self.indices[run.run_id] + len(own)
 
     def _level(self, run: LoadedRun) -> float | None:
         """Return the level of the t-test of a run and its reference."""
@@ -798,8 +798,8 @@ def _least_p(queries: int, width: float, budget: float) -> float:
     return 31 / sum((1 + share / 32 * lost) ** queries for share in range(1, 32))
 
 
-# Places and masses of the normal distribution, which turn an integral over it into a sum.
-_PLACES = [(place / 4, _NORMAL.pdf(place / 4) / 4) for place in range(-36, 37)]
+# Points and masses of the normal distribution, which turn an integral over it into a sum.
+_POINTS = [(step / 4, _NORMAL.pdf(step / 4) / 4) for step in range(-36, 37)]
 
 
 def chosen_p(p: float, number: int) -> float:
@@ -813,8 +813,8 @@ def chosen_p(p: float, number: int) -> float:
     """
     z = -_NORMAL.inv_cdf(min(max(p, 1e-300), 1 - 1e-16))
     total = 0.0
-    for place, mass in _PLACES:
-        above = math.erfc(z + place / math.sqrt(2)) / 2
+    for point, mass in _POINTS:
+        above = math.erfc(z + point / math.sqrt(2)) / 2
         total -= mass * (math.expm1(number * math.log1p(-above)) if above < 1 else -1.0)
     return total
 

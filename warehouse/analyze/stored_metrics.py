@@ -172,14 +172,14 @@ def _of_project(con: Connection, datasets: Sequence[str], protocol: Protocol) ->
         "select path from duckdb_databases() where database_name = $1", [ALIAS]
     ).fetchall()
     shared: list[str] = []
-    for place, dataset in enumerate(datasets):
+    for index, dataset in enumerate(datasets):
         words = project.current().metrics_of(dataset, str(path))
         metrics = parse(*words, defaults=protocol.defaults()) if words else []
         if metrics and _preferences(con, dataset):
             fitting, _ = requirements.fitting(plan(metrics, protocol), scope.PREFERENCES)
             metrics = list(fitting.queries)
         found = [str(metric) for metric in metrics]
-        shared = found if place == 0 else [name for name in shared if name in found]
+        shared = found if index == 0 else [name for name in shared if name in found]
     return shared
 
 

@@ -158,7 +158,7 @@ def show(
     """
     result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
     digits = result.places if places is None else places
-    screen = screen_for(format, output, places=digits, wide=wide)
+    screen = screen_for(format, output, digits=digits, wide=wide)
     if screen is not None:
         _to_stdout(screen.visible(result.on(screen)))
     elif format == "parquet":
@@ -176,14 +176,14 @@ def show(
 
 
 def screen_for(
-    format: str, output: Path | None, *, places: int = 4, wide: bool = False
+    format: str, output: Path | None, *, digits: int = 4, wide: bool = False
 ) -> Screen | None:
     """Return the terminal that a table is shown on, or None if it goes elsewhere."""
     if output is not None or format != "table":
         return None
     screen = screens.of_terminal(sys.stdout, os.environ)
     return screen and replace(
-        screen, places=places, width=screens.ENDLESS if wide else screen.width
+        screen, digits=digits, width=screens.ENDLESS if wide else screen.width
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from warehouse.config.key_paths import KeyPath, place
+from warehouse.config.key_paths import KeyPath, key_text
 from warehouse.errors import nearest
 
 _WORDS: dict[type, str] = {
@@ -103,7 +103,7 @@ def _wrong(value: Any, kind: Any, path: KeyPath) -> str:
     if kinds == [list] and isinstance(value, dict):
         hint = f": its head stands in [[{key}]]"
     elif list(known) == ["a table"]:
-        hint = f": [{place(path)}]"
+        hint = f": [{key_text(path)}]"
     written = " or ".join(known)
     return f"{quoted} has the wrong type: {word(type(value))}; write {written}{hint}"
 

@@ -130,7 +130,7 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def place(file: Path) -> str:
+def table_name(file: Path) -> str:
     """Return the name of a project's file, and the table in it that applies."""
     return shown(file) + (f" [{'.'.join(TABLE)}]" if file.name == PYPROJECT else "")
 
@@ -323,7 +323,7 @@ def _files(folder: Path | None) -> tuple[Path, ...]:
 @lru_cache(maxsize=4)
 def _document(file: Path, stamp: tuple[str, int, int, int]) -> toml.Document:
     if file.name != PYPROJECT:
-        return toml.read(read_text(file), place(file))
+        return toml.read(read_text(file), table_name(file))
     found = _table(file, stamp)
     if found is None:
         raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
@@ -344,7 +344,7 @@ def _table(file: Path, _: tuple[str, int, int, int]) -> toml.Document | None:
         text = read_text(file)
         if name not in text:
             return None
-        found = toml.read(text, place(file))
+        found = toml.read(text, table_name(file))
     except DefinitionError:
         # a file of another tool, which may hold anything
         if file.is_file() and f"{tool}.{name}" not in file.read_text("utf-8", "replace"):

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from warehouse.config.key_paths import KeyPath, place
+from warehouse.config.key_paths import KeyPath, key_text
 from warehouse.errors import DefinitionError
 
 _T = TypeVar("_T")
-_PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
+_POSITION = re.compile(
+    r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Document:
 
     def _said(self, at: KeyPath, table: KeyPath, problem: str) -> str:
         line = self._line(at)
-        parts = [self.where, "" if line is None else f"line {line}", place(table), problem]
+        parts = [self.where, "" if line is None else f"line {line}", key_text(table), problem]
         return ": ".join(filter(None, parts))
 
     def _line(self, path: KeyPath) -> int | None:
@@ -107,7 +109,7 @@ def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) 
     try:
         return Document(where, tomllib.loads(text), text, first_line)
     except tomllib.TOMLDecodeError as error:
-        found = _PLACE.match(str(error))
+        found = _POSITION.match(str(error))
         reason = found["what"] if found else str(error)
         line = int(found["line"]) if found and found["line"] else text.rstrip().count("\n") + 1
         raise DefinitionError(f"{where}: line {first_line + line - 1}: {what}: {reason}") from None

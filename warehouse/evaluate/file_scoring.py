@@ -115,11 +115,11 @@ def sides(
             )
     found = [
         {
-            "columns": {**named[kind], **(columns[place] or {})},
-            "shared": not columns[place],
-            **{name: given[place] or given[0] for name, given in rules.items()},
+            "columns": {**named[kind], **(columns[index] or {})},
+            "shared": not columns[index],
+            **{name: given[index] or given[0] for name, given in rules.items()},
         }
-        for place, kind in enumerate((of_qrels, "run"), start=1)
+        for index, kind in enumerate((of_qrels, "run"), start=1)
     ]
     return found[0], found[1]
 
@@ -401,7 +401,7 @@ def put_in_scope(
     if work.protocol.exclude is not None or hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:
-        matched = hits.by_place(con, work.protocol, rows)
+        matched = hits.by_position(con, work.protocol, rows)
     scope.read_hits(matched)
     if not again:
         make_pending(con, work)

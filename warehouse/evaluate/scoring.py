@@ -355,8 +355,8 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
     paths = [os.fspath(run) if isinstance(run, str | os.PathLike) else None for run in runs]
     for whole in (False, True):
         names = [
-            f"run {place}" if path is None else str(path) if whole else default_name(str(path))
-            for place, path in enumerate(paths, start=1)
+            f"run {number}" if path is None else str(path) if whole else default_name(str(path))
+            for number, path in enumerate(paths, start=1)
         ]
         name, count = Counter(names).most_common(1)[0]
         if count == 1:

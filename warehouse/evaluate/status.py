@@ -220,7 +220,7 @@ def _of_protocol(
         for name, others in found.unfit.items():
             unfit[name] = list(dict.fromkeys([*unfit.get(name, ()), *others]))
         with_hits = _with_hits(con, rules) if pending else set()
-        order = {name + _by(slice): place for place, name in enumerate(metrics)}
+        order = {name + _by(slice): index for index, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
             needed = _to_read(

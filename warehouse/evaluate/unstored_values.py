@@ -1,6 +1,6 @@
 """Values that are not stored, or under other assumptions, computed without storing anything.
 
-This is the usual evaluation, run on empty tables in place of the file's own.
+This is the usual evaluation, run on empty tables that shadow the file's own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CATALOGUE = (
     "dataset", "qrels", "qrels_judge", "run", "training", "attribute_set",
     "run_version", "qrels_version", "training_version", "attribute_set_version",
 )  # fmt: skip
-# What takes the place of the file's own judgments and hits.
+# The tables that shadow the file's own judgments and hits.
 _TRUTH = ("judgment", "hit", "hit_set")
 # Values over all queries, by the metric's name and the run.
 Values = dict[tuple[str, str], float | None]
@@ -66,7 +66,7 @@ def put_missing(
     lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
     missing = _missing(con, metrics, protocol, runs, slice)
     for metric in metrics:
-        without = tuple(runs[place] for place in missing[str(metric)])
+        without = tuple(runs[index] for index in missing[str(metric)])
         if without and not (leave_out and len(without) < len(runs)):
             lacking[without].append(metric)
     if not lacking:
@@ -154,8 +154,8 @@ def _missing(
         },
     ).fetchall()
     missing: defaultdict[str, list[int]] = defaultdict(list)
-    for metric, place in rows:
-        missing[metric].append(place)
+    for metric, index in rows:
+        missing[metric].append(index)
     return missing
 
 
@@ -291,7 +291,7 @@ def _compute(
 
 
 def drop_views(con: duckdb.DuckDBPyConnection) -> None:
-    """Drop views of values in the place of the file's own: an evaluation takes their names."""
+    """Drop the views that shadow the file's own values: an evaluation takes their names."""
     rows = con.execute(
         "select view_name from duckdb_views() where database_name = 'temp' and not internal "
         "and not list_contains($kept, view_name)",

@@ -194,20 +194,20 @@ def load_staged(
             ids.append(None)
         try:
             _check_namesake(name, staged.source, named)
-            place = in_place.place_of(staged) if said.where_it_lies else None
+            location = in_place.location_of(staged) if said.where_it_lies else None
             otherwise = partial(
-                _put_otherwise, con, run_number["run_number"], number, staged, place, lying
+                _put_otherwise, con, run_number["run_number"], number, staged, location, lying
             )
             loaded = _describe(known, staged, name, content, dataset, said, replace, otherwise)
         except WarehouseError as error:
             done.append(error)
             continue
         if loaded.status in ("loaded", "replaced"):
-            table = _STORED[is_numbered] if place is None else in_place.TABLE
+            table = _STORED[is_numbered] if location is None else in_place.TABLE
             stored[table][-1] = loaded.id
-            if place is not None:
+            if location is not None:
                 columns = json.dumps(dict(staged.columns), sort_keys=True)
-                lying.append({"run_id": loaded.id, "place": place, "columns": columns})
+                lying.append({"run_id": loaded.id, "place": location, "columns": columns})
             warnings = (*loaded.warnings, *_query_warnings(dataset, *queries))
             warnings += tuple(filter(None, [forms.get(number)]))
             loaded = dataclasses.replace(loaded, warnings=warnings)
@@ -347,7 +347,7 @@ def _put_otherwise(
     run_number: str,
     number: int,
     staged: readers.Staged,
-    place: str | None,
+    location: str | None,
     lying: Sequence[Mapping[str, Any]],
     run_id: int,
 ) -> str:
@@ -357,10 +357,10 @@ def _put_otherwise(
     content has no order, but under some protocols equal scores stand as in the source.
     """
     files = in_place.files_of(con, [run_id])
-    places = [file.place for file in files] + [
+    locations = [file.location for file in files] + [
         row["place"] for row in lying if row["run_id"] == run_id
     ]
-    if place is not None and place not in places:
+    if location is not None and location not in locations:
         return "place of its predictions"
     if files and files[0].sha256 == staged.source_sha256:
         return ""

@@ -36,7 +36,7 @@ _Key = tuple[FileFormat, tuple[object, ...]]
 class Batch:
     """Staged runs, one by itself or several `together`; `run_number` then counts them from 0.
 
-    `first` is the place of the first one among the sources.
+    `first` is the index of the first one among the sources.
     """
 
     first: int
@@ -48,13 +48,13 @@ class Batch:
 class Refusal:
     """A source that cannot be loaded as it is."""
 
-    place: int
+    index: int
     error: WarehouseError
 
 
 @dataclass(frozen=True)
 class Group:
-    """Open sources to stage together, if there are several; the first one is at place `first`.
+    """Open sources to stage together, if there are several; the first one is at index `first`.
 
     Several sources have one `format`.
     """
@@ -76,16 +76,16 @@ class Group:
             if runs is not None:
                 yield Batch(self.first, runs, together=True)
                 return
-        for place, source in enumerate(self.sources, start=self.first):
+        for index, source in enumerate(self.sources, start=self.first):
             if isinstance(source, InputError):
-                yield Refusal(place, source)
+                yield Refusal(index, source)
                 continue
             try:
                 staged = stage(con, source, "run", **self.how)
             except WarehouseError as error:
-                yield Refusal(place, error)
+                yield Refusal(index, error)
             else:
-                yield Batch(place, (staged,), together=False)
+                yield Batch(index, (staged,), together=False)
 
 
 def source_list(sources: object) -> list[object]:

@@ -100,19 +100,19 @@ class Table:
 
     def check(self, con: Connection, check: str, **values: Any) -> None:
         """Refuse the rows that a check finds: their numbers, the problem, the earlier row, the count."""
-        found = staging.run(con, check, place=checks.PLACE, limit=LIMIT, **values)
+        found = staging.run(con, check, place=checks.POSITION, limit=LIMIT, **values)
         if found:
             problems = [checks.Problem(row, None, None, why, at) for row, why, at, _ in found]
             raise self.refuse(problems, int(found[0][3]))
 
     def in_words(
         self, found: Iterable[checks.Problem], row_of: Callable[[int], int] = int
-    ) -> checks.Places:
-        """Return the problems by line or by row; `row_of` converts a place to a row."""
+    ) -> checks.LineProblems:
+        """Return the problems by line or by row; `row_of` converts a position to a row."""
         if self.line_of is None:
             return checks.in_words_by_row(found, row_of)
         line_of = self.line_of
-        return checks.in_words(found, lambda place: line_of(row_of(place)))
+        return checks.in_words(found, lambda position: line_of(row_of(position)))
 
 
 # The contents of tables with named columns.

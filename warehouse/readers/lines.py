@@ -121,11 +121,11 @@ def counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
     >>> counts(["a", "a", "b"], [1, 2, 1]), counts(["a", "b"], [1, 1]), counts(["a", "a"], [2, 1])
     (True, False, False)
     """
-    last, place = None, -1.0
+    last, last_number = None, -1.0
     for query, number in zip(queries, numbers, strict=True):
-        if number not in ((place + 1,) if query == last else (0, 1)):
+        if number not in ((last_number + 1,) if query == last else (0, 1)):
             return False
-        last, place = query, number
+        last, last_number = query, number
     return len(set(queries)) < len(queries)
 
 

@@ -40,5 +40,5 @@ class Preferences(FileFormat):
         bad = insert_lines(
             con, source, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
         )
-        checks.check_staged(con, kind, source.source, place="line", bad=bad)
+        checks.check_staged(con, kind, source.source, position="line", bad=bad)
         return Reading(warnings=hash_warnings(con, source))

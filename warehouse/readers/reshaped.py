@@ -98,7 +98,7 @@ def read(
             if not table.typed:
                 warnings += tables.tidy_ids(con, source, kind, found)
 
-        def words(problems: Iterable[checks.Problem]) -> checks.Places:
+        def words(problems: Iterable[checks.Problem]) -> checks.LineProblems:
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
 
         checks.check_staged(

@@ -189,13 +189,13 @@ def _from_table(con: Connection, table: Table, mapping: Mapping[str, str]) -> St
         if name is not None:
             found[ours] = name
     families = {ours: _family(table.columns[name]) for ours, name in found.items()}
-    place = checks.PLACE.replace("staged", "staged_table")
+    position = checks.POSITION.replace("staged", "staged_table")
     staging.run(
         con,
         "ingest/score_rows",
         columns=found,
         families=families,
-        place=place,
+        place=position,
         metric_first=False,
         texts=[],
     )

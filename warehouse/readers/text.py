@@ -41,7 +41,7 @@ class Text(FileFormat):
             ).fetchall()
         finally:
             staging.drop(con, "staged_id")
-        checks.check_staged(con, kind, source.source, place="line")
+        checks.check_staged(con, kind, source.source, position="line")
         return Reading()
 
 

@@ -182,8 +182,9 @@ def _read_lines(
         skipped=skipped, kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind],
     )  # fmt: skip
     checks.check_staged(
-        con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
-    )
+        con, kind, file.source, position="line", bad=bad,
+        diagnosis=lambda: _diagnosis(con, file, kind),
+    )  # fmt: skip
     return (*hash_warnings(con, file), *(_long_tags(con) if kind == "run" else ()))
 
 

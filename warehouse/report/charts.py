@@ -725,11 +725,11 @@ def label(name: str, most: int = 32) -> str:
 
 
 def spread_labels(wanted: Sequence[float], gap: float, goodness: Sequence[float]) -> list[float]:
-    """Return places from 0 to 1 with a gap between them, as near as possible to those wanted.
+    """Return heights from 0 to 1 with a gap between them, as near as possible to those wanted.
 
-    Of equal places, the better line gets the upper one.
+    Of equal heights, the better line gets the upper one.
 
-    >>> [round(place, 2) for place in spread_labels([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
+    >>> [round(height, 2) for height in spread_labels([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
     [0.9, 0.45, 0.55, 0.1]
     """
 
@@ -737,18 +737,18 @@ def spread_labels(wanted: Sequence[float], gap: float, goodness: Sequence[float]
         return -round(wanted[number], 6), -goodness[number], number
 
     order = sorted(range(len(wanted)), key=key)
-    # blocks of neighbours that touch: the places they want, each moved up by what is above it
+    # blocks of neighbours that touch: the heights they want, each moved up by what is above it
     blocks: list[list[float]] = []
-    for place, number in enumerate(order):
-        blocks.append([wanted[number] + gap * place])
+    for index, number in enumerate(order):
+        blocks.append([wanted[number] + gap * index])
         while len(blocks) > 1 and _mean(blocks[-2]) < _mean(blocks[-1]):
             last = blocks.pop()
             blocks[-1] += last
     moved = [_mean(block) for block in blocks for _ in block]
     lowest = gap * (len(wanted) - 1)
     found = [0.0] * len(wanted)
-    for place, number in enumerate(order):
-        found[number] = min(max(moved[place], lowest), max(1.0, lowest)) - gap * place
+    for index, number in enumerate(order):
+        found[number] = min(max(moved[index], lowest), max(1.0, lowest)) - gap * index
     return found
 
 

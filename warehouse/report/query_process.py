@@ -375,7 +375,7 @@ def serve(work: Work, send: Send) -> Answer:
             with sql_query.in_words():
                 con.execute(f"select {exactly} from (\n{text}\n)", work.params)
         chunks = _Chunks(con, work.limit)
-        for piece in formats.pieces(columns, types, chunks, work.format, places=work.places):
+        for piece in formats.pieces(columns, types, chunks, work.format, digits=work.places):
             send(_TEXT, piece.encode())
         told = "" if isinstance(work.format, str) else work.format.told()
         return Answer(chunks.rows, chunks.truncated, told)

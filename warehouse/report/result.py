@@ -175,7 +175,7 @@ class Result(Facts):
 
     def __repr__(self) -> str:
         notes = [visible(note, lines=True) for note in self.notes]
-        screen = Screen(places=self.places, width=WIDTH, hint="")
+        screen = Screen(digits=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
         missing = [screen.told()] if screen.told() else []
         return "\n".join([text.removesuffix("\n"), *self._more(), *notes, *missing])

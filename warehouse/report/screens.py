@@ -83,7 +83,7 @@ class Screen(Writer):
     ) -> str:
         """Write a table that fits the screen."""
         titles = [one_line(head) for head in heads]
-        cells = [[self._signed(cell(value, self.places)) for value in row] for row in rows]
+        cells = [[self._signed(cell(value, self.digits)) for value in row] for row in rows]
         bodies = [max((_width(row[n]) for row in cells), default=0) for n in range(len(titles))]
         lines = [[title] for title in titles]
         widths = [max(_width(title), body) for title, body in zip(titles, bodies, strict=True)]

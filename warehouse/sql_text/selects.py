@@ -150,8 +150,8 @@ def _table_problem(value: Mapping[str, Any], steps: frozenset[str]) -> Iterator[
 def _function_problem(value: Mapping[str, Any]) -> Iterator[str]:
     name = str(value["function_name"]).lower()
     # DuckDB 1.5 writes operators on lists and records as functions of the schema main
-    place = value.get("catalog"), value.get("schema")
-    if name not in _engine.functions or place not in (("", ""), ("", "main")):
+    qualifiers = value.get("catalog"), value.get("schema")
+    if name not in _engine.functions or qualifiers not in (("", ""), ("", "main")):
         yield _no_function(name)
 
 

@@ -229,7 +229,7 @@ def leave() -> None:
             close()
 
 
-def check_place(path: Path) -> None:
+def check_is_file(path: Path) -> None:
     """Refuse a path that is not a file and cannot become one; opening a pipe would block."""
     try:
         mode = path.stat().st_mode
@@ -412,7 +412,7 @@ def _attached(
 
     It is the one where something is `staged` already, or a new one.
     """
-    check_place(path)
+    check_is_file(path)
     with at_the_edge(path), ExitStack() as stack:
         is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         con = staged or stack.enter_context(_connected(resources, kept=read_only))

@@ -41,8 +41,8 @@ def wait_for_lock(
         except Exception as error:
             if not _is_locked(error):
                 raise
-    place = nullcontext() if at_once else turns.in_queue(file)
-    with place as ticket:
+    waiting = nullcontext() if at_once else turns.in_queue(file)
+    with waiting as ticket:
         if timeout > 0:
             while not (ticket is None or ticket.is_first()):
                 time.sleep(_PAUSE * (0.5 + random.random()))

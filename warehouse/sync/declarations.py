@@ -15,7 +15,7 @@ import msgspec
 
 from warehouse.analyze.regressions import BASELINE, CHOSEN, Gate, Limits, check_tested
 from warehouse.config import project, project_file
-from warehouse.config.key_paths import KeyPath, place
+from warehouse.config.key_paths import KeyPath, key_text
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, listing, nearest, url
 from warehouse.metrics import notation, protocols
@@ -23,7 +23,7 @@ from warehouse.readers import qrels_kind, remote
 from warehouse.readers.kinds import column_mapping
 from warehouse.readers.registry import find
 from warehouse.readers.remote import Location, RemoteFile
-from warehouse.sync.patterns import Pattern, places, runs_beside
+from warehouse.sync.patterns import Pattern, group_names, runs_beside
 
 _T = TypeVar("_T")
 GroundKind = Literal["qrels", "training", "docs", "queries"]
@@ -202,7 +202,7 @@ def known_dataset(name: str, datasets: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _at(*path: str | int) -> Iterator[None]:
-    """Add the place in the file to errors raised inside."""
+    """Add the location in the file to errors raised inside."""
     try:
         yield
     except UsageError as error:
@@ -316,11 +316,11 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
     tags = _as_texts(given.tags)
     said = {key: getattr(given, key) for key in ABOUT}
     for key, text in (said | {f"tags.{key}": text for key, text in tags.items()}).items():
-        for name in places(text or ""):
+        for name in group_names(text or ""):
             if name not in groups:
                 with _at(*here, *key.split(".", 1)):
                     raise UsageError(_nowhere(name, groups, some))
-    named = {name for text in (*said.values(), *tags.values()) for name in places(text or "")}
+    named = {name for text in (*said.values(), *tags.values()) for name in group_names(text or "")}
     for name in some - named - {*ABOUT}:  # a tag, or one of ours with a wrong letter
         if near := get_close_matches(name, ABOUT, n=1, cutoff=0.75):
             with _at(*here, "files"):
@@ -335,18 +335,18 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
             raise UsageError(
                 f"the key 'dataset' is missing, and {_nowhere('dataset', groups, some)}"
             )
-        if time not in TIMES and not places(time):
+        if time not in TIMES and not group_names(time):
             raise UsageError(
                 f"time is one of {listing(TIMES)}, or made of the path, as in {{time}}"
             )
-    if not places(said["dataset"]):
+    if not group_names(said["dataset"]):
         with _at(*here, "dataset"):
             known_dataset(said["dataset"], datasets)
     options = {key: value for key, value in _given(given).items() if key in _LOADING}
     with _at(*here):
         _check_reading(options, "run")
     return Runs(
-        f"{project.current().where}: {place(here)}",
+        f"{project.current().where}: {key_text(here)}",
         patterns,
         said["dataset"],
         said["name"],

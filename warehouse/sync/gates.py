@@ -101,7 +101,7 @@ def check(
     """
     accepted = gate_results.accepted(con)
     for due, found in regressions.judged(
-        con, asked, gate_results.fired(con), accepted, _places(con, asked)
+        con, asked, gate_results.fired(con), accepted, _ordinals(con, asked)
     ):
         if isinstance(found, Comparison):
             yield due, Verdict(due, found, due.run_id in accepted)
@@ -109,13 +109,13 @@ def check(
             yield due, found
 
 
-def _places(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, int]:
-    """Return, of gates that spend alpha, which place a run has among those that the gate has checked.
+def _ordinals(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, int]:
+    """Return the ordinal of each run among the runs that its gate has checked, if that spends alpha.
 
-    A run keeps its place when it is checked again, and so does its content when it was forgotten;
+    A run keeps its ordinal when it is checked again, and so does its content when it was forgotten;
     new content follows in the order in which it comes, whatever the limits are.
     """
-    places: dict[Due, int] = {}
+    ordinals: dict[Due, int] = {}
     taken: dict[tuple[str, ...], list[str]] = {}
     hashes: dict[int, str] = {}
     for due in asked:
@@ -126,11 +126,11 @@ def _places(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, i
             hashes = dict(con.execute("select run_id, content_hash from run").fetchall())
         key = gate.dataset, *gate.key[:-1]
         if key not in taken:
-            taken[key] = gate_results.places(con, *key)
+            taken[key] = gate_results.checked_hashes(con, *key)
         if hashes[due.run_id] not in taken[key]:
             taken[key].append(hashes[due.run_id])
-        places[due] = taken[key].index(hashes[due.run_id]) + 1
-    return places
+        ordinals[due] = taken[key].index(hashes[due.run_id]) + 1
+    return ordinals
 
 
 def keep(
@@ -157,15 +157,15 @@ def keep(
         )
     for gate in gates:
         _resolve(con, gate, [one for one in new if one.due.gate == gate])
-    for due, place in _places(con, [verdict.due for verdict in new]).items():
-        alpha = due.gate.limits.at(place).alpha
+    for due, ordinal in _ordinals(con, [verdict.due for verdict in new]).items():
+        alpha = due.gate.limits.at(ordinal).alpha
         given = dict(zip(KEY[:-1], due.gate.key, strict=False))
         con.execute(
             render("statements/gate_places"),
             given
             | {
                 "run": due.run_id,
-                "place": place,
+                "place": ordinal,
                 "alpha": alpha,
                 "now": Clock(con).now(),
                 "version": VERSION,

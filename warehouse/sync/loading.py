@@ -75,11 +75,11 @@ def take(
     with file.read() as con:
         if _is_known(con, source):
             return None
-    with file.staging() as place:
-        store = _staged(place.con, source, opened)
+    with file.staging() as staging:
+        store = _staged(staging.con, source, opened)
         if source.look() != source:
             raise StillWrittenError
-        with place.transaction() as con:
+        with staging.transaction() as con:
             if source.needs_runs:
                 source = with_runs(con, source) or source
             if _is_known(con, source):
@@ -111,13 +111,13 @@ def take_together(
     said = [_about(source) for source in sources]
     for one in said:
         check_names(sources[0].dataset, one)
-    with file.staging() as place:
-        batch = next(group.read(place.con))
+    with file.staging() as staging:
+        batch = next(group.read(staging.con))
         if not isinstance(batch, Batch) or not batch.together:
             return []
         if any(source.look() != source for source in sources):
             return []
-        with place.transaction() as con:
+        with staging.transaction() as con:
             if _is_any_known(con, sources):
                 return []
             loaded = load_staged(con, batch, sources[0].dataset, said, replace=True)

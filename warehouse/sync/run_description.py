@@ -20,7 +20,7 @@ from warehouse.readers import ir_metadata
 from warehouse.readers.files import default_name
 from warehouse.readers.remote import Location
 from warehouse.sync.declarations import ABOUT, Runs, as_text
-from warehouse.sync.patterns import filled, places, sidecars
+from warehouse.sync.patterns import filled, group_names, sidecars
 
 
 class _Sidecar(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ def describe(
     name = said.name or _filled(source.name, given) or default_name(str(path))
     system = said.system or _filled(source.system, given) or None
     time = said.time
-    if time is None and places(source.time):
+    if time is None and group_names(source.time):
         time = _filled(source.time, given)
     return About(
         filled(source.dataset, given),
@@ -66,7 +66,7 @@ def describe(
 
 def _filled(text: str | None, groups: dict[str, str]) -> str | None:
     """Return a text with its placeholders filled in, or None if a path does not have all of them."""
-    if text is None or not groups.keys() >= {*places(text)}:
+    if text is None or not groups.keys() >= {*group_names(text)}:
         return None
     return filled(text, groups)
 

@@ -17,7 +17,7 @@ from warehouse.readers.files import check_name, default_name, nearest_path
 from warehouse.readers.remote import Location
 from warehouse.sync import run_description
 from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
-from warehouse.sync.patterns import Pattern, places, runs_beside
+from warehouse.sync.patterns import Pattern, group_names, runs_beside
 
 RUN = "run"
 Key = tuple[str, str, str]
@@ -162,7 +162,7 @@ def _unreadable(path: Location, error: OSError) -> tuple[Location, WarehouseErro
 def _run(spec: Runs, path: Location, groups: Mapping[str, str]) -> Source:
     beside = run_description.sidecar(path) if spec.sidecar else None
     said = run_description.describe(spec, path, groups, beside)
-    unsaid = TIMES[0] if places(spec.time) else spec.time
+    unsaid = TIMES[0] if group_names(spec.time) else spec.time
     settings = {
         "name": said.name,
         "system": said.system,

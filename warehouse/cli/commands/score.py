@@ -193,7 +193,7 @@ def score(
         defaults = protocols.get(protocol).defaults(level)
         text = trec.text(
             scores.relation.fetchall(), scores.lines, defaults,
-            runid=runid, places=table.places, strings=scores.strings,
+            runid=runid, digits=table.places, strings=scores.strings,
             zscores=zscores is not None,
         )  # fmt: skip
         output.emit(text, table.out, table.format)
@@ -242,11 +242,11 @@ def _left_out(scores: Scores, exclude: str) -> str:
     return f"{left_out}: are the ids written as in the run?"
 
 
-def _of_ties(scores: Scores, places: int) -> Iterator[str]:
+def _of_ties(scores: Scores, digits: int) -> Iterator[str]:
     """Say what the order of equal scores does to the values that are shown."""
     runs: dict[int, list[str]] = {}
     for one in scores.ranges:
-        low, high = (f"{value:.{places}f}" for value in (one.low, one.high))
+        low, high = (f"{value:.{digits}f}" for value in (one.low, one.high))
         if low != high:
             runs.setdefault(one.run_id, []).append(f"{one.metric} {low}\N{EN DASH}{high}")
     for number, (run_id, ranges) in enumerate(runs.items()):

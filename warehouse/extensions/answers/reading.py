@@ -103,9 +103,9 @@ def _entries(con: Connection, source: Any) -> StagedAnswers:
 
 
 def _rows_as_entries(con: Connection) -> None:
-    place = checks.PLACE.replace("staged", "staged_table")
+    position = checks.POSITION.replace("staged", "staged_table")
     con.execute(
-        f"insert into staged_entry select {place}, to_json(staged_table) from staged_table order by 1"
+        f"insert into staged_entry select {position}, to_json(staged_table) from staged_table order by 1"
     )
 
 
@@ -124,8 +124,8 @@ def _json(con: Connection, file: LocalFile) -> StagedAnswers:
         f"and not exists (from staged_entry) order by line limit {LIMIT}"
     ).fetchall()
     if wrong:
-        places = [(int(line), "is no JSON") for line, _ in wrong]
-        raise checks.refuse(file.source, places, int(wrong[0][1]))
+        invalid = [(int(line), "is no JSON") for line, _ in wrong]
+        raise checks.refuse(file.source, invalid, int(wrong[0][1]))
     return StagedAnswers(file.source, "jsonl", file.sha256)
 
 
@@ -133,8 +133,8 @@ def _refuse_problems(con: Connection, read: StagedAnswers, check: str) -> None:
     found = staging.run(con, check, limit=LIMIT)
     if found:
         word = "row" if read.format == "records" else "line"
-        places = [
-            (int(place), why) if word == "line" else (None, f"row {place}: {why}")
-            for place, why, _ in found
+        problems = [
+            (int(number), why) if word == "line" else (None, f"row {number}: {why}")
+            for number, why, _ in found
         ]
-        raise checks.refuse(read.source, places, int(found[0][2]))
+        raise checks.refuse(read.source, problems, int(found[0][2]))

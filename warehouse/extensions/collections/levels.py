@@ -34,15 +34,10 @@ def significance_levels(found: Discrimination) -> Spec:
     top = max(_HIGHEST_LEVEL, alpha)
     by_metric: dict[str, list[Spec]] = {}
     last = 1
-    for metric, place, base, run, _, p, _ in found.levels.fetchall():
-        last = max(last, place)
+    for metric, rank, base, run, _, p, _ in found.levels.fetchall():
+        last = max(last, rank)
         if p <= top:
-            point = {
-                "x": place,
-                "y": p,
-                "run": f"{text(base)}, {text(run)}",
-                "series": text(metric),
-            }
+            point = {"x": rank, "y": p, "run": f"{text(base)}, {text(run)}", "series": text(metric)}
             by_metric.setdefault(metric, []).append(point)
     shares = {row[0]: row[3] for row in found.relation.fetchall()}
     drawn = [name for name in shares if name in by_metric]

@@ -64,7 +64,7 @@ class Section:
         """The rows that a report shows: the first ones of a section with a row for each run."""
         return self.relation.limit(_MOST_ROWS) if self.name in _LONG else self.relation
 
-    def cells(self, places: int = 4) -> tuple[list[tuple[str, bool]], list[list[str]]]:
+    def cells(self, digits: int = 4) -> tuple[list[tuple[str, bool]], list[list[str]]]:
         """Return the heads, each with whether its column has numbers, and the rows as texts."""
         shown = [name for name in self.relation.columns if name not in self.unneeded]
         relation = self.shown.project(", ".join(map(ident, shown)))
@@ -72,7 +72,7 @@ class Section:
         heads = [self.titles.get(name, name) for name in shown]
         ways = [_SHOWN.get(name) for name in shown]
         rows = [
-            [formats.cell(value if way is None else way(value), places) for value, way in pairs]
+            [formats.cell(value if way is None else way(value), digits) for value, way in pairs]
             for row in relation.fetchall()
             for pairs in [zip(row, ways, strict=True)]
         ]

@@ -73,7 +73,7 @@ class Matrix(FileFormat):
             num_rows=size[0], num_columns=size[1],
         )  # fmt: skip
         ((queries,),) = con.execute("select count(distinct query_id) from staged").fetchall()
-        checks.check_staged(con, kind, source.source, place="line", bad=bad)
+        checks.check_staged(con, kind, source.source, position="line", bad=bad)
         empty = (source.lines if size[0] is None else size[0]) - queries
         if empty < 1 or kind == "run":
             return Reading()

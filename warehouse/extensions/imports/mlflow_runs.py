@@ -240,7 +240,7 @@ def load_experiment(
 ) -> list[tuple[str, Loaded | WarehouseError]]:
     """Load runs from the artifacts of an MLflow experiment's finished runs.
 
-    `artifacts` is a pattern for their paths. Returns the place and the outcome of each artifact;
+    `artifacts` is a pattern for their paths. Returns the source and the outcome of each artifact;
     `on_run` is called with them as each is done. Each artifact is loaded in its own transaction, and
     one that fails does not stop the others. Parameters and tags become tags, also those of the run
     that a run is nested in, and the start time becomes `run_at`. An artifact that was loaded before
@@ -260,9 +260,9 @@ def load_experiment(
         try:
             with scratch_folder() as folder:
                 path = store.fetch(artifact, folder)
-                with file.staging() as place:
-                    staged = readers.stage(place.con, str(path), "run", **reading)
-                    with place.transaction() as con:
+                with file.staging() as staging:
+                    staged = readers.stage(staging.con, str(path), "run", **reading)
+                    with staging.transaction() as con:
                         done = store_artifact(
                             con, artifact, staged, dataset, system=system, replace=replace
                         )
@@ -322,10 +322,10 @@ def _name(
         "order by runs.run_id",
         {"tag": _TAG, "dataset": dataset, "name": artifact.name, "run_id": artifact.run_id},
     ).fetchall()
-    place = f"/{artifact.run_id}/{artifact.path}"
+    suffix = f"/{artifact.run_id}/{artifact.path}"
     for name, run_id, source in found:
         # the experiment may have been renamed since
-        if run_id == artifact.run_id and source.endswith(place):
+        if run_id == artifact.run_id and source.endswith(suffix):
             return str(name), None
     is_taken = any(
         name == artifact.name and run_id in artifact.siblings for name, run_id, _ in found

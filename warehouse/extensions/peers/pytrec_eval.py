@@ -203,7 +203,7 @@ def _split(name: str) -> tuple[str, list[str]]:
 
 
 def _parsed(
-    lines: Iterable[str], what: str, width: int, place: int, read: Callable[[str], _Number]
+    lines: Iterable[str], what: str, width: int, index: int, read: Callable[[str], _Number]
 ) -> dict[str, dict[str, _Number]]:
     kind = "whole number" if read is int else "number"
     found: dict[str, dict[str, _Number]] = {}
@@ -213,9 +213,9 @@ def _parsed(
             raise InputError(f"{what}, line {number}: has {len(fields)} fields, not {width}")
         query, document = fields[0], fields[2]
         try:
-            value = read(fields[place])
+            value = read(fields[index])
         except ValueError:
-            raise InputError(f"{what}, line {number}: {fields[place]!r} is no {kind}") from None
+            raise InputError(f"{what}, line {number}: {fields[index]!r} is no {kind}") from None
         of_query = found.setdefault(query, {})
         if document in of_query:
             raise InputError(

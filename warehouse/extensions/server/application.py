@@ -187,7 +187,7 @@ def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Mad
         return None
     at = snapshot.kept.get(
         ("places", dataset, protocol, contents.names, contents.is_asked, contents.then),
-        lambda: site.Places(contents, is_live=True),
+        lambda: site.Paths(contents, is_live=True),
     )
     live = live_board.live_board(snapshot, contents, view)
     given = {
@@ -221,7 +221,7 @@ def _html(
     root: str,
     here: str,
     snapshot: Snapshot,
-    at: site.Places | None,
+    at: site.Paths | None,
     values: dict[str, Any],
 ) -> Made:
     given = {"site": snapshot.about, "at": at, "here": here, **values}

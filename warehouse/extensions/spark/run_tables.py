@@ -180,8 +180,8 @@ def score(work: Work, table: str, names: tuple[str, ...], number: int, rows: pa.
     import pyarrow.compute as pc
 
     rows = rows.filter(pc.is_valid(rows.column(_RUN)))
-    places = pc.index_in(rows.column(_RUN), value_set=pa.array(names, pa.string()))
-    rows = rows.set_column(rows.schema.get_field_index(_RUN), _RUN, places)
+    indices = pc.index_in(rows.column(_RUN), value_set=pa.array(names, pa.string()))
+    rows = rows.set_column(rows.schema.get_field_index(_RUN), _RUN, indices)
     turned = pa.scalar(work.reading.lower_is_better)
     rows = rows.append_column("is_turned", pa.repeat(turned, len(rows)))
     return by_query.score_rows(work, number, rows, by_query.Named(table, names))

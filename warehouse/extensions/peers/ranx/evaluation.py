@@ -120,11 +120,11 @@ def _dicts(given: Any, *, ranked: bool) -> Mapping[str, Mapping[str, Any]]:
     lists: dict[str, dict[str, Any]] = {}
     for number, rows in enumerate(given):
         of_query: dict[str, Any] = {}
-        for place, (doc, value) in enumerate(rows):
+        for index, (doc, value) in enumerate(rows):
             if not ranked:
                 of_query[f"{doc:g}"] = int(value)
             else:
-                of_query.setdefault(f"{doc:g}", -float(place))
+                of_query.setdefault(f"{doc:g}", -float(index))
         lists[str(number)] = of_query
     return lists
 
