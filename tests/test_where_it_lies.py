@@ -118,9 +118,9 @@ def test_values_are_those_of_loaded_runs(
     found = lying.query("from predictions")
     assert found.relation.fetchall() == []
     note = "the predictions of ranked, table, text stay in their files: SQL does not find them"
-    assert found.told() == (note,)
-    assert lying.stream("select 1 from predictions", write=lambda text: None).told == note
-    assert stored.query("from predictions limit 1").told() == ()
+    assert found.rounded_notes() == (note,)
+    assert lying.stream("select 1 from predictions", write=lambda text: None).note == note
+    assert stored.query("from predictions limit 1").rounded_notes() == ()
     for sql in VALUES:
         found = _rows(lying, sql)
         assert found, sql

@@ -94,8 +94,8 @@ class InputError(WarehouseError):
     def _text(self) -> str:
         lines = [self.message]
         for line, reason in self.problems:
-            told = visible(reason)
-            lines.append(f"  {told}" if line is None else f"  line {line}: {told}")
+            line_text = visible(reason)
+            lines.append(f"  {line_text}" if line is None else f"  line {line}: {line_text}")
         rest = self.total - len(self.problems)
         if rest > 0:
             lines.append(f"  … and {rest:,} more")

@@ -1693,7 +1693,7 @@ class Warehouse:
         with self.file.read(sql_query.caps(self.file.resources)) as con:
             found = sql_query.query(con, check_text("sql", sql), given, timeout)
             words = [] if len(found) else meant_metrics.words(sql, given)
-            meant = meant_metrics.told(con, words) if words else ""
+            meant = meant_metrics.note(con, words) if words else ""
             left_out = sql_query.left_out(con, sql)
             return Result(found, [note for note in (meant, left_out) if note])
 

@@ -87,8 +87,8 @@ def of_datasets(
     better = directions(con, datasets, shown, protocol)
     critical = None
     if ranks:
-        told, critical = _put_ranks(con, scope, first, by, alpha, better[first])
-        notes += told
+        rank_notes, critical = _put_ranks(con, scope, first, by, alpha, better[first])
+        notes += rank_notes
     sql = render(
         "analyses/leaderboard_across",
         datasets=list(datasets),

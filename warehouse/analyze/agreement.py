@@ -83,15 +83,15 @@ def agree(
             chosen = stored_metrics.names(con, datasets, asked, rules)
             made = stored_metrics.with_missing(con, datasets, chosen, rules)
             found = of_runs(con, datasets, chosen, rules, runs=named, against=against, p=p)
-            told = stored_metrics.computed_notes(datasets, made, rules)
-            return replace(found, notes=(*found.notes, *told))
+            computed = stored_metrics.computed_notes(datasets, made, rules)
+            return replace(found, notes=(*found.notes, *computed))
         if of == "queries":
             (dataset,) = _only(datasets)
             chosen = stored_metrics.names(con, datasets, asked, rules)
             made = stored_metrics.with_missing(con, datasets, chosen, rules)
             found = of_queries(con, dataset, chosen, rules, runs=named, attribute=against)
-            told = stored_metrics.computed_notes(datasets, made, rules)
-            return replace(found, notes=(*found.notes, *told))
+            computed = stored_metrics.computed_notes(datasets, made, rules)
+            return replace(found, notes=(*found.notes, *computed))
         (dataset,) = _only(datasets)
         return of_documents(
             con, dataset, named, rules, against=against, depth=depth, p=p, over=over
@@ -184,8 +184,8 @@ def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
         notes.append(f"no common query, so no value: {listing(nothing, 4)}")
     alone = {f"{row['run']} and {row['other']}": row["only_one"] for row in rows if row["only_one"]}
     if alone:
-        told = listing([f"{names} {queries:,}" for names, queries in alone.items()], 4)
-        notes.append(f"queries that only one of two runs answers are left out: {told}")
+        counts = listing([f"{names} {queries:,}" for names, queries in alone.items()], 4)
+        notes.append(f"queries that only one of two runs answers are left out: {counts}")
     undefined = {
         f"{row['run']} and {row['other']}": f"{row['undefined']:,} of {row['queries']:,}"
         for row in rows
@@ -193,8 +193,10 @@ def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
     }
     if undefined:
         shared = "in both lists" if over == "intersection" else "in either list"
-        told = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
-        notes.append(f"tau is undefined for queries with fewer than two documents {shared}: {told}")
+        pairs = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
+        notes.append(
+            f"tau is undefined for queries with fewer than two documents {shared}: {pairs}"
+        )
     return tuple(notes)
 
 
@@ -323,8 +325,8 @@ def _notes_of_runs(relation: Relation, by: str) -> tuple[str, ...]:
     notes = []
     out = {pair(row): counted(row["left_out"], "run") for row in rows if row["left_out"]}
     if out:
-        told = listing([f"{names} {number}" for names, number in out.items()], 4)
-        notes.append(f"left out, because they have only one of the values: {told}")
+        counts = listing([f"{names} {number}" for names, number in out.items()], 4)
+        notes.append(f"left out, because they have only one of the values: {counts}")
     undefined = [pair(row) for row in rows if row["tau_b"] is None]
     if undefined:
         notes.append(

@@ -40,7 +40,7 @@ from warehouse.store import database
 from warehouse.store.file import WarehouseFile
 
 # The most pairs that are noted one by one.
-_TOLD = 6
+_LISTED = 6
 # From so many queries on, what a test is about weighs more than its power.
 _MANY = 200
 
@@ -155,10 +155,10 @@ def compare(
         with file.transaction() as con:
             number = stored_comparisons.keep(con, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
-    told = [text for text in (left_out(rules.name),) if text]
+    protocol_notes = [text for text in (left_out(rules.name),) if text]
     return replace(
         made,
-        notes=(*made.notes, *told, *(apart if wanted else ()), *computed, *gone),
+        notes=(*made.notes, *protocol_notes, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
         bases=() if len(pairs) == math.comb(len(chosen), 2) else tuple(bases_),
         without_relevant=without_relevant,
@@ -347,13 +347,13 @@ def _variances(rows: Sequence[Mapping[str, Any]], *, is_test: bool) -> Iterator[
     found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
     for metric, one in found.items():
         ratio, p = one["variance_ratio"], one["p_of_runs"]
-        told = "" if ratio is None else f"; F = {ratio:.4g}"
-        told += "" if p is None else f", p {significance.equal_or_below(p)}"
-        told += "; d: differences by the square root of this error" if is_test else ""
+        test = "" if ratio is None else f"; F = {ratio:.4g}"
+        test += "" if p is None else f", p {significance.equal_or_below(p)}"
+        test += "; d: differences by the square root of this error" if is_test else ""
         yield (
             f"{metric}: two-way ANOVA of {one['num_runs']:,} runs and {one['num_queries']:,} queries: "
             f"mean squared error {one['mean_square']:.5g}, {one['degrees']:,} degrees of freedom"
-            f"{told}"
+            f"{test}"
         )
 
 
@@ -382,14 +382,14 @@ def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) ->
         drawn = 0.0 if chance is None or chance.is_exact else 1 / (1 + chance.permutations)
         least = max((row["least_p"], "queries"), (drawn, "resamples"))
         families["" if how.family == "all" else row["metric"]].append(least)
-    told = []
+    notes = []
     for metric, attainable in families.items():
         p, which = min(attainable)
         times = len(attainable) if how.corrected_by in ("holm", "bonferroni") else 1
         corrected = "" if times == 1 else " after the correction"
         of = metric or "all metrics"
         if times * p >= how.alpha:
-            told.append(
+            notes.append(
                 f"{of}: cannot be resolved with these {which}: no p can be below "
                 f"{significance.probability(min(1.0, times * p))}{corrected}, and alpha is {how.alpha:g}"
             )
@@ -398,11 +398,11 @@ def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) ->
         for row in rows
     )
     if without:
-        told.append(
+        notes.append(
             f"no interval for {without} of {counted(len(rows), 'pair')}: cannot be resolved with these "
             "queries, as too few differ, or all differ by as much"
         )
-    return told
+    return notes
 
 
 def _spread(sizes: Sequence[int], noun: str) -> str:
@@ -459,9 +459,9 @@ def _notes(
     if how.test in significance.OVER_ALL_PAIRS:
         notes += _in_whole(found)
     if found.silent:
-        told = [f"{run} {silent:,} of {judged:,}" for run, (silent, judged) in found.silent.items()]
+        silent = [f"{run} {n:,} of {judged:,}" for run, (n, judged) in found.silent.items()]
         notes.append(
-            f"judged queries that a run has no document for count, as empty lists: {listing(told, 4)}"
+            f"judged queries that a run has no document for count, as empty lists: {listing(silent, 4)}"
         )
     left_out = [
         f"{row['metric']}, {row['base']} and {row['run']}: "
@@ -469,7 +469,7 @@ def _notes(
         for row in rows
         if row["left_out"]
     ]
-    if len(left_out) > _TOLD:
+    if len(left_out) > _LISTED:
         left_out = [f"{len(left_out)} pairs have queries left out: see left_out (-f csv)"]
     notes += left_out
     logged = [

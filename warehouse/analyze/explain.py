@@ -97,9 +97,9 @@ def explain(
         made = stored_metrics.with_missing(con, [found], asked, rules, runs=[run])
         name = stored_metrics.choose(con, found, asked, rules)[0]
         explained = _explain(con, found, run, query, name, rules, top)
-        told = stored_metrics.computed_notes([found], made, rules, qrels=qrels)
+        notes = stored_metrics.computed_notes([found], made, rules, qrels=qrels)
         ties = _tie_range(con, explained.num_retrieved, name, rules)
-        return replace(explained, tie_range=ties, notes=told)
+        return replace(explained, tie_range=ties, notes=notes)
 
 
 def _in_order(
@@ -116,9 +116,9 @@ def _in_order(
     if fitting["run"] == run and isinstance(metric, str):
         return str(fitting["query"]), fitting["metric"]
     right = [str(fitting[kind]) for kind in ("run", "metric", "query") if kind in fitting]
-    told = ", ".join(f"{word} is a {kind}" for kind, word in fitting.items())
+    fits = ", ".join(f"{word} is a {kind}" for kind, word in fitting.items())
     raise UsageError(
-        f"{told}: first comes the run, then the metric, then the query: "
+        f"{fits}: first comes the run, then the metric, then the query: "
         f"{command(f'explain {shlex.join(right)}', dataset)}"
     )
 

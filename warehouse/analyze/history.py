@@ -65,11 +65,11 @@ def history(
             made = stored_metrics.with_missing(con, [name], asked, rules, is_past=as_of is not None)
         chosen = asked[0] if asked else stored_metrics.choose(con, name, [], rules)[0]
         found = _timeline(con, name, chosen, rules, wanted=wanted)
-        told = stored_metrics.computed_notes(
+        computed = stored_metrics.computed_notes(
             [name], made, rules, qrels=qrels, is_past=as_of is not None
         )
         labels = stored_metrics.labels([] if metric is None else [metric], rules)
-        return replace(found, notes=(*found.notes, *told, *gone), labels=labels)
+        return replace(found, notes=(*found.notes, *computed, *gone), labels=labels)
 
 
 def _timeline(
@@ -123,8 +123,8 @@ def _left_out(
     which = "current version" if is_current else "replaced version"
     ways = [] if last is None else [f"against version {last} see {option('qrels', last)}"]
     ways += [evaluate] if is_current and evaluate is not None else []
-    told = f"{counted(number, which)} left out, without a value against qrels version {against}"
-    return f"{told}: {'; '.join(ways)}" if ways else told
+    note = f"{counted(number, which)} left out, without a value against qrels version {against}"
+    return f"{note}: {'; '.join(ways)}" if ways else note
 
 
 @dataclass(frozen=True)

@@ -95,14 +95,9 @@ def leaderboard(
         if len(datasets) == 1:
             with dataset_board.narrowed(con, datasets[0], rules):
                 make = partial(
-                    dataset_board.of_dataset,
-                    con,
-                    datasets[0],
-                    names,
-                    rules,
-                    slice=slice,
-                    sort=order,
-                )
+                    dataset_board.of_dataset, con, datasets[0], names, rules,
+                    slice=slice, sort=order,
+                )  # fmt: skip
                 if ci or ties or ranks:
                     from warehouse.analyze import board_intervals, paired_tests
                 # groups and ranks are those of the whole board, also if only its top is shown
@@ -137,11 +132,11 @@ def leaderboard(
                 ranks=ranks,
                 alpha=alpha,
             )
-    told = stored_metrics.computed_notes(
+    computed_notes = stored_metrics.computed_notes(
         datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
     )
     return replace(
-        found, told=(*told, *lacking, *gone), computed=frozenset(made),
+        found, computed_notes=(*computed_notes, *lacking, *gone), computed=frozenset(made),
         labels=stored_metrics.labels(metrics, rules),
     )  # fmt: skip
 

@@ -33,7 +33,7 @@ def words(sql: str, params: Mapping[str, object]) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def told(con: Connection, names: list[str]) -> str:
+def note(con: Connection, names: list[str]) -> str:
     """Say by which names stored metrics are known that some words mean; else return an empty text."""
     rows = con.execute(
         f"select distinct metric from {ALIAS}.store.evaluation where kind = 'metric'"

@@ -144,8 +144,8 @@ def names_elsewhere(found: Template, *, fixed: bool = False) -> dict[str, list[s
     names: dict[str, dict[str, None]] = {}
     for alias in found.names:
         if alias.peer != "ranx":
-            told = alias.name + given(alias.fixed, alias.peer, alias.name, alias.usual)
-            names.setdefault(alias.peer, {})[told] = None
+            spelled = alias.name + given(alias.fixed, alias.peer, alias.name, alias.usual)
+            names.setdefault(alias.peer, {})[spelled] = None
     for ranx in found.ranx_names:
         decimals = f".{_symbol(ranx.fraction)}" if ranx.fraction else ""
         name = ranx.name + ("@k" if found.needs_cutoff else "")

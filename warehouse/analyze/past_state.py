@@ -93,20 +93,20 @@ def put(
     gone: tuple[str, ...] = ()
     if wanted.as_of is not None:
         _cut(con, State(wanted.as_of), None)
-    with _told(wanted):
+    with _naming_state(wanted):
         found = named_datasets(con, datasets)
     if wanted.qrels is not None:
         _check_qrels(con, found, wanted.qrels)
         _cut(con, wanted, found[0])
     if not runs.is_all:
-        with _told(wanted):
+        with _naming_state(wanted):
             run_choice.put(con, found, runs)
         _cut(con, wanted, found[0], chosen=True)
     if wanted.as_of is not None:
         if stored_only:
             _check_time(con, found, wanted.as_of)
         gone = _gone(con, found, wanted.as_of)
-    with _told(wanted, gone):
+    with _naming_state(wanted, gone):
         yield found, gone
 
 
@@ -128,7 +128,7 @@ def put_one(
 
 
 @contextmanager
-def _told(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
+def _naming_state(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
     """Let errors name the state, unless it is the present, and what has gone since."""
     try:
         yield

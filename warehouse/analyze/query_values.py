@@ -43,12 +43,12 @@ def queries(
         made = stored_metrics.with_missing(
             con, [name], wanted, rules, slice, [run], is_past=as_of is not None
         )
-        told = stored_metrics.computed_notes(
+        computed = stored_metrics.computed_notes(
             [name], made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
         )
         return (
             _queries(con, name, run, wanted, rules, slice, worst),
-            told,
+            computed,
             stored_metrics.labels(metrics, rules),
         )
 

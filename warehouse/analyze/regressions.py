@@ -139,10 +139,10 @@ class Limits:
         valid = "anytime-valid " if self.sequential else ""
         drop = f"a drop of more than {self.budget:.12g}" if self.budget else "any drop"
         tested = f" at {valid}alpha {self.alpha or ALPHA:.12g}{how}" if self.are_tested else ""
-        said = [] if self.are_bounds else [drop + tested]
-        said += [] if self.min is None else [f"a value below {self.min:.12g}"]
-        said += [] if self.max is None else [f"a value above {self.max:.12g}"]
-        return " or ".join(said)
+        parts = [] if self.are_bounds else [drop + tested]
+        parts += [] if self.min is None else [f"a value below {self.min:.12g}"]
+        parts += [] if self.max is None else [f"a value above {self.max:.12g}"]
+        return " or ".join(parts)
 
     def passed(self, value: float) -> list[str]:
         """Return which bounds a value passes, in words."""
@@ -172,7 +172,7 @@ class Gate:
         """What tells its verdicts from those of other gates."""
         return self.metric, self.protocol, str(self.group), self.against, str(self.limits)
 
-    def said(self, text: object) -> str:
+    def prefixed(self, text: object) -> str:
         """Return a sentence about it."""
         by = "" if self.protocol == protocols.DEFAULT else f" by protocol {self.protocol}"
         return f"{self.dataset}: gate {self.metric}{by}: {text}"
@@ -285,7 +285,7 @@ class Comparison:
             "reference": self.against,
             "reference_value": self.their_value,
             "limits": str(gate.limits),
-            "text": gate.said(f"{self}{why}"),
+            "text": gate.prefixed(f"{self}{why}"),
         } | kept
 
     @property
@@ -560,11 +560,11 @@ class _Line:
         self._evaluated(run, run)
         self._check(run)
         if run.value is None:
-            return self._said(run, None, "unchecked", f"{run.run} has no defined value")
+            return self._result(run, None, "unchecked", f"{run.run} has no defined value")
         why = limits.passed(run.value)
         other = None if limits.are_bounds else self._reference(run, red)
         if limits.are_bounds or other is run:
-            return self._said(run, None, "worse" if why else "good", " and ".join(why) or None)
+            return self._result(run, None, "worse" if why else "good", " and ".join(why) or None)
         found: dict[str, Any] | None = {}
         if other is not None:
             found = self.tests.get((run.run_id, other.run_id))
@@ -583,7 +583,7 @@ class _Line:
             found = {**found, "p": None}
         verdict: Verdict = "worse" if why else "good" if cannot is None else "unchecked"
         self.streaks[run.group] = self.streaks.get(run.group, 0) + 1 if verdict == "worse" else 0
-        return self._said(run, other, verdict, " and ".join(why) or cannot, found)
+        return self._result(run, other, verdict, " and ".join(why) or cannot, found)
 
     def _ask(self, run: LoadedRun, other: LoadedRun) -> None:
         """Ask for a test of a run; after red runs, for as many more, which may be red as well."""
@@ -610,7 +610,7 @@ class _Line:
     def _cannot(
         self, run: LoadedRun, other: LoadedRun | None, found: Mapping[str, Any], limits: Limits
     ) -> str | None:
-        """Return why nothing can be said of a drop, or None."""
+        """Return why a drop cannot be tested, or None."""
         if other is None:
             if self.gate.against == BASELINE:
                 return "its group has no baseline yet: warehouse gates baseline RUN"
@@ -703,7 +703,7 @@ class _Line:
         own = self.versions[run.run]
         return sum(one.turn < run.turn and not _is_alike(one, run) for one in own)
 
-    def _said(
+    def _result(
         self,
         run: LoadedRun,
         other: LoadedRun | None,

@@ -8,14 +8,8 @@ from dataclasses import dataclass, field, replace
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import (
-    paired_tests,
-    past_state,
-    ranked_lists,
-    resampling,
-    stored_metrics,
-    texts,
-)
+from warehouse.analyze import paired_tests, past_state, ranked_lists, stored_metrics, texts
+from warehouse.analyze.resampling import COMPARED, UNITS
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.chain import ranked_sql
 from warehouse.evaluate.scope import Scope
@@ -63,7 +57,7 @@ def side_by_side(
         names = [stored_metrics.one_name(con, [name], metric, rules)]
         both = [one.name for one in ranked_lists.current_runs(con, name, [base, run])]
         made = stored_metrics.with_missing(con, [name], names, rules, runs=both)
-        told = stored_metrics.computed_notes(
+        computed = stored_metrics.computed_notes(
             [name], made, rules, qrels=qrels, is_past=as_of is not None
         )
         chosen = paired_tests.current_runs(con, name, [base, run], names, rules)
@@ -71,7 +65,7 @@ def side_by_side(
             raise UsageError(f"{run}: cannot be compared with itself; name another run")
         found = paired_tests.gather(con, name, chosen, names, rules)
         lists = _lists(con, found, name, rules, queries=queries, depth=depth)
-        return replace(lists, notes=(*told, *gone))
+        return replace(lists, notes=(*computed, *gone))
 
 
 def _lists(
@@ -87,7 +81,7 @@ def _lists(
     asked = {"queries": queries}
     database.keep(
         con,
-        render("analyses/most_different", compared=resampling.COMPARED, units=resampling.UNITS),
+        render("analyses/most_different", compared=COMPARED, units=UNITS),
         asked,
         name="differing",
     )

@@ -280,12 +280,12 @@ def computed_notes(
         return ()
     runs = set(made.values())
     if len(runs) == 1:
-        told = f"computed for {counted(runs.pop(), 'run')} and not stored: {listing(made)}"
+        note = f"computed for {counted(runs.pop(), 'run')} and not stored: {listing(made)}"
     else:
         each = (f"{metric} for {counted(number, 'run')}" for metric, number in made.items())
-        told = f"computed and not stored: {listing(each)}"
+        note = f"computed and not stored: {listing(each)}"
     if is_past:
-        return (f"{told}; by today's formulas, from what there was then",)
+        return (f"{note}; by today's formulas, from what there was then",)
     store = listing(
         [
             command(
@@ -295,7 +295,7 @@ def computed_notes(
         ],
         3,
     )
-    return (f"{told}; to store: {store}",)
+    return (f"{note}; to store: {store}",)
 
 
 def one_name(

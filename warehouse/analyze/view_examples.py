@@ -128,7 +128,7 @@ def overview(rows: Iterable[Row]) -> str:
     found = [(str(row[1]), str(row[4])) for row in rows if row[2] is None]
     longest = max((len(name) for name, _ in found), default=0)
     return "".join(
-        f"{name:{longest}}  {told.partition('. ')[0].rstrip('.')}.\n" for name, told in found
+        f"{name:{longest}}  {comment.partition('. ')[0].rstrip('.')}.\n" for name, comment in found
     )
 
 
@@ -136,8 +136,8 @@ def _about(rows: list[Row]) -> str:
     (kind, relation, _, _, comment, example), *columns = rows
     names = max((len(str(row[2])) for row in columns), default=0)
     types = max((len(str(row[3])) for row in columns), default=0)
-    told = textwrap.wrap(str(comment), 80, initial_indent="    ", subsequent_indent="    ")
-    lines = [f"{relation} ({kind})", *told, ""]
+    wrapped = textwrap.wrap(str(comment), 80, initial_indent="    ", subsequent_indent="    ")
+    lines = [f"{relation} ({kind})", *wrapped, ""]
     lines += [f"    {row[2]!s:{names}}  {row[3]!s:{types}}  {row[4]}" for row in columns]
     if example is not None:
         lines += ["", f'    warehouse query "{example}"']

@@ -170,11 +170,11 @@ def help_records(
         record = parameter.get_help_record(context)
         if record is None:
             continue
-        names, told = record
+        names, text = record
         if parameter.param_type_name == "argument":
-            arguments.append((names.partition(" <")[0], told))
+            arguments.append((names.partition(" <")[0], text))
         elif shows_all or _RARE.isdisjoint(parameter.opts):
-            given.append((_TYPE.sub(_as_people_write, names), told))
+            given.append((_TYPE.sub(_as_people_write, names), text))
         else:
             left_out = True
     if left_out:

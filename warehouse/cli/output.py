@@ -169,10 +169,10 @@ def show(
             result.write(path, format)
     else:
         emit(result.document(format, digits), output, format)
-    for note in result.told(digits):
+    for note in result.rounded_notes(digits):
         say(note, screen)
-    if screen is not None and screen.told():
-        say(screen.told(), screen)
+    if screen is not None and screen.note():
+        say(screen.note(), screen)
 
 
 def screen_for(

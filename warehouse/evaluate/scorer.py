@@ -62,9 +62,8 @@ class Scorer:
         self._calls += 1
         con.execute(f"set variable scored_call = {self._calls}")
         try:
-            (scored,) = file_scoring.score_runs(
-                con, truth, [run], asked.work, self._reading, self._kept
-            )
+            reading, kept = self._reading, self._kept
+            (scored,) = file_scoring.score_runs(con, truth, [run], asked.work, reading, kept)
             database.keep(con, self._sql)
             if self._has_notes is None:
                 self._has_notes = bool(unanswerable.possible_numbers(con, asked.work))

@@ -244,7 +244,7 @@ class _Evaluation:
         if found.of_documents:
             work = plan(work.queries, protocol, sliced=True)
         if found.slice_id is None:
-            self.outcome.slices.append(slices.told(found))
+            self.outcome.slices.append(slices.sentence(found))
         # the members stay as they are now, although batches of runs add documents of their own
         scope.members(found.id)
         batches = in_batches(group, BATCH_LISTED) if found.of_documents else [group]

@@ -175,9 +175,9 @@ def merge(
             )
     source = Query(lists.statement(recipe), str(recipe))
     load = stage_run(con, source, dataset, options, replace=replace)
-    notes = [overlap.said(queries), *lists.without_positive(con, recipe)]
+    notes = [overlap.note(queries), *lists.without_positive(con, recipe)]
     if trained is not None:
-        notes += trained.said(left_out=leave_out)
+        notes += trained.note(left_out=leave_out)
 
     def store(con: duckdb.DuckDBPyConnection) -> Fused:
         loaded = load(con)

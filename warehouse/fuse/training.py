@@ -33,7 +33,7 @@ class Training:
     queries: tuple[str, ...]
     num_unjudged: int = 0
 
-    def said(self, *, left_out: bool) -> list[str]:
+    def note(self, *, left_out: bool) -> list[str]:
         """Say which queries are used for training, and what that means for the values."""
         notes = []
         if self.num_unjudged:

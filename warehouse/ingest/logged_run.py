@@ -62,8 +62,8 @@ def log_run(
         moment = moment.replace(tzinfo=dt.UTC)
     about: dict[str, object] = {"name": name, "time": moment.isoformat()}
     about |= {} if system is None else {"system": system}
-    said = {str(key): str(value) for key, value in (tags or {}).items()}
-    about["tags"] = said if step is None else {"step": str(step), **said}
+    given_tags = {str(key): str(value) for key, value in (tags or {}).items()}
+    about["tags"] = given_tags if step is None else {"step": str(step), **given_tags}
     content = json.dumps(_lists(scores)).encode()
     digest = hashlib.sha256(content + json.dumps([name, dataset]).encode()).hexdigest()[:16]
     folder = Path(spool) / dataset

@@ -157,12 +157,12 @@ def load_staged(
     refused.
     """
     named = {} if named is None else named
-    options = [_described(staged, said) for staged, said in zip(batch.runs, options, strict=True)]
+    options = [_described(staged, about) for staged, about in zip(batch.runs, options, strict=True)]
     names: list[str] = []
     nameless: list[steps.Loaded | WarehouseError] = []
-    for staged, said in zip(batch.runs, options, strict=True):
+    for staged, about in zip(batch.runs, options, strict=True):
         try:
-            names.append(_run_name(staged, said))
+            names.append(_run_name(staged, about))
         except UsageError as error:
             nameless.append(error)
     if nameless:  # runs that are read together have one format, and all have tags or none has
@@ -171,8 +171,8 @@ def load_staged(
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
     contents = [
-        (steps.Content.of(dataset, rows, queries, total, _suffix(staged, said)), is_numbered)
-        for staged, said, (rows, queries, total, is_numbered) in zip(
+        (steps.Content.of(dataset, rows, queries, total, _suffix(staged, about)), is_numbered)
+        for staged, about, (rows, queries, total, is_numbered) in zip(
             batch.runs, options, counts, strict=True
         )
     ]
@@ -187,18 +187,18 @@ def load_staged(
     done: list[steps.Loaded | WarehouseError] = []
     stored: dict[str, list[int | None]] = {table: [] for table in (*_STORED, in_place.TABLE)}
     lying: list[dict[str, Any]] = []
-    for number, (staged, said, name, (content, is_numbered), queries) in enumerate(
+    for number, (staged, about, name, (content, is_numbered), queries) in enumerate(
         zip(batch.runs, options, names, contents, overlap, strict=True)
     ):
         for ids in stored.values():
             ids.append(None)
         try:
             _check_namesake(name, staged.source, named)
-            location = in_place.location_of(staged) if said.where_it_lies else None
+            location = in_place.location_of(staged) if about.where_it_lies else None
             otherwise = partial(
                 _put_otherwise, con, run_number["run_number"], number, staged, location, lying
             )
-            loaded = _describe(known, staged, name, content, dataset, said, replace, otherwise)
+            loaded = _describe(known, staged, name, content, dataset, about, replace, otherwise)
         except WarehouseError as error:
             done.append(error)
             continue
@@ -225,16 +225,16 @@ def load_staged(
     return done
 
 
-def _described(staged: readers.Staged, said: RunOptions) -> RunOptions:
-    """Complete what is said of a run by the header of its file; what is said takes precedence."""
+def _described(staged: readers.Staged, options: RunOptions) -> RunOptions:
+    """Complete the options of a run from the header of its file; given options take precedence."""
     about = staged.about
     if about is None:
-        return said
+        return options
     return dataclasses.replace(
-        said,
-        system=said.system or about.system,
-        tags={**about.tags, **said.tags},
-        run_at=said.run_at if "time" in said.exact else about.run_at or said.run_at,
+        options,
+        system=options.system or about.system,
+        tags={**about.tags, **options.tags},
+        run_at=options.run_at if "time" in options.exact else about.run_at or options.run_at,
     )
 
 

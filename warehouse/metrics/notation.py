@@ -23,22 +23,8 @@ from warehouse.metrics.template import Alias, Template
 from warehouse.sql_text import templates
 
 __all__ = [
-    "TREC_SETS",
-    "Defaults",
-    "Line",
-    "Metric",
-    "MetricLike",
-    "Metrics",
-    "Relstring",
-    "Requested",
-    "definition",
-    "lines",
-    "parse",
-    "parse_one",
-    "peers",
-    "read_plain",
-    "request",
-    "split",
+    "TREC_SETS", "Defaults", "Line", "Metric", "MetricLike", "Metrics", "Relstring", "Requested",
+    "definition", "lines", "parse", "parse_one", "peers", "read_plain", "request", "split",
     "trec_name",
 ]  # fmt: skip
 
@@ -363,8 +349,8 @@ def _in_another_case(name: str, peer: str | None) -> str | None:
             for known, (found, alias) in ((known, names[known]) for known in spelled)
         }
         if len(set(meant.values())) > 1:
-            told = " and ".join(f"{known} ({meant[known][0]})" for known in spelled)
-            raise UsageError(f"{name}: {told} are different metrics; write one of these names")
+            both = " and ".join(f"{known} ({meant[known][0]})" for known in spelled)
+            raise UsageError(f"{name}: {both} are different metrics; write one of these names")
         if spelled:
             return spelled[0]
     others = (*peer_names.ranx_names(), *peer_names.trec_names())

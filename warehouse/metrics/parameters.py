@@ -224,10 +224,10 @@ def _grade(number: float) -> int | float:
 
 def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> Parameter:
     """Return the parameter of a name. Raises ValueError for a default that it cannot have."""
-    said = asdict(declared)
+    fields = asdict(declared)
     for key, usual in (("follows_level", name == "rel"), ("is_rank", name == "cutoff")):
-        said[key] = usual if said[key] is None else said[key]
-    found = Parameter(name=name, inherited=inherited, **said)
+        fields[key] = usual if fields[key] is None else fields[key]
+    found = Parameter(name=name, inherited=inherited, **fields)
     default = found.from_toml(found.default)
     if default is not None:
         read = found.read(str(default))

@@ -76,7 +76,7 @@ def metric(
         where = f"the function {function.__name__} of {function.__module__}"
         words = inspect.cleandoc(function.__doc__ or called)
         first = words.split("\n")[0]
-        said = {
+        keys = {
             "title": first.rstrip("."),
             "summary": " ".join(words.split()),
             "formula": f"computed by {where}, in Python",
@@ -97,7 +97,7 @@ def metric(
         }
         catalogue.register(
             called,
-            header | said | {"param": declared},
+            header | keys | {"param": declared},
             where,
             Function(
                 call=function, source=_whole_source(function, where), keywords=tuple(keywords)

@@ -156,7 +156,7 @@ def template(
 ) -> _T:
     """Return what a header and its SQL define; `more` are fields that the header does not have."""
     known = kind.__struct_fields__
-    said = {key: value for key, value in asdict(head).items() if key in known}
+    given = {key: value for key, value in asdict(head).items() if key in known}
     if isinstance(head, ParametrisedHeader):
         more["names"] = tuple(_aliases(document, head, parameters))
         more["ranx_names"] = (
@@ -171,7 +171,7 @@ def template(
             for key, one in head.trec_eval.items()
         )
     found = kind(
-        **said
+        **given
         | {"name": name, "body": body, "where": document.where, "parameters": parameters}
         | more
     )

@@ -152,9 +152,9 @@ def clear(con: Connection) -> None:
 def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
     """Stage a run without any query."""
     staged = _stage(con, {}, "run", None, {}, True, row_rules.RowRules(), empty=True)
-    told = f"{source}: is empty: the run answers no query"
+    warning = f"{source}: is empty: the run answers no query"
     return replace(
-        staged, source=source, format=given.name if given else staged.format, warnings=(told,)
+        staged, source=source, format=given.name if given else staged.format, warnings=(warning,)
     )
 
 
@@ -189,7 +189,7 @@ def _stage(
     if rows == 0 and not (kind == "run" and (empty or checks.any_empty(con))):
         raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
-    warnings = (*reading.warnings, *rules.told)
+    warnings = (*reading.warnings, *rules.warnings)
     columns = staging.types_of(con)
     if kind == "run":
         if reading.ranked_by == "rank" and rules.where is None and rules.repeated is None:

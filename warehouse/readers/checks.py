@@ -266,14 +266,14 @@ def _refuse_several_systems(
 
     query, tags, repeats = found[0]
     of_query = "" if query is None else f" for query {query[:80]!r}"
-    told = listing((str(tag)[:40] for tag in tags), 4)
+    listed = listing((str(tag)[:40] for tag in tags), 4)
     what = "systems" if kind == "run" else "splits"
     tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
     one = option("where", f"{_written(name)} = {literal(tag[:80])}")
     together = "all as one run" if kind == "run" else "all"
     every = "" if repeats else f", or {together}, {option('where', 'true')}"
     raise SeveralSystemsError(
-        f"{source}: holds rows of several {what} (the column {name} has {told}{of_query}): "
+        f"{source}: holds rows of several {what} (the column {name} has {listed}{of_query}): "
         f"read one of them, {one}{every}"
     )
 
@@ -451,8 +451,8 @@ def run_warnings(
             found.setdefault(one, []).append(f"the column {value!r} is read as scores: {_lowest()}")
     elif ranked_by == "score":
         rise = render("checks/scores_rise", list_key=key, number=number, rows=_FEW)
-        told = f"the scores rise from the first to the last document of each list: {_lowest()}"
-        found |= {one: [told] for one, _ in con.execute(rise).fetchall() if one not in found}
+        warning = f"the scores rise from the first to the last document of each list: {_lowest()}"
+        found |= {one: [warning] for one, _ in con.execute(rise).fetchall() if one not in found}
     sign = -1 if ranked_by == "rank" else 1
     own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
     every = lists("staged_ranking") if own else {}

@@ -103,16 +103,16 @@ class Delimited(FileFormat):
             sample=lambda name: _first_cells(source, self.delimiter, header.index(name)),
         )  # fmt: skip
         with self._records(con, [source], len(header), blank_lines) as relation:
-            tables.fill(con, kind, relation, _by_position(found, header, source))
+            tables.fill(con, kind, relation, _numbered(found, header, source))
             rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
-        told = _tidy(con, [source], kind, found)
+        warnings = _tidy(con, [source], kind, found)
         checks.check_staged(
             con, kind, source.source,
             word=ranking, unread=None, bad=lines.rejects(), columns=found,
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
-        return Reading(ranking, warnings=told, value=found.get("value"))
+        return Reading(ranking, warnings=warnings, value=found.get("value"))
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -145,7 +145,7 @@ class Delimited(FileFormat):
             sample=lambda name: _first_cells(files[0], self.delimiter, header.index(name)),
         )  # fmt: skip
         with self._records(con, files, len(header), blank_lines) as relation:
-            tables.fill(con, "run", relation, _by_position(found, header, files[0]), together=True)
+            tables.fill(con, "run", relation, _numbered(found, header, files[0]), together=True)
             if staging.any_reject(con):
                 return None
             if _tidy(con, files, "run", found):
@@ -280,12 +280,12 @@ class BareTsv(Tsv):
         con.execute("alter table staged_table rename column score to rank")
         named = replace(table, columns=dict.fromkeys(("query_id", "doc_id", "rank"), "VARCHAR"))
         reading = reshaped.read(con, named, kind, mapping)
-        told = "the third column counts the documents of each query: it is read as their ranks"
-        return replace(reading, warnings=(*reading.warnings, *self.rank_warnings(told)))
+        warning = "the third column counts the documents of each query: it is read as their ranks"
+        return replace(reading, warnings=(*reading.warnings, *self.rank_warnings(warning)))
 
-    def rank_warnings(self, told: str) -> tuple[str, ...]:
+    def rank_warnings(self, warning: str) -> tuple[str, ...]:
         """Return the warnings about a third column that is read as ranks."""
-        return (told,)
+        return (warning,)
 
     def check_ranks(
         self, source: LocalFile, width: int, are_ranks: bool, are_unclear: bool
@@ -319,7 +319,7 @@ class MsMarco(BareTsv):
         is_it = counts([row[0] for row in rows], [float(row[2]) for row in rows])
         return Confidence.CONTENT if is_it else Confidence.NONE
 
-    def rank_warnings(self, told: str) -> tuple[str, ...]:
+    def rank_warnings(self, warning: str) -> tuple[str, ...]:
         """Say nothing: it is the format."""
         return ()
 
@@ -363,9 +363,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
     return max(thirds) <= HIGHEST_GRADE and not counts([row[0] for row in rows], thirds)
 
 
-def _by_position(
-    found: Mapping[str, str], header: Sequence[str], file: LocalFile
-) -> tables.Columns:
+def _numbered(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
     """Return the columns of records, which are identified by position."""
     columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
     return tables.trimmed_numbers(columns) if file.traits.has_blank else columns

@@ -148,9 +148,8 @@ def _read(con: Connection, reader: Connection, file: PredictionFile) -> None:
 
 def allow(con: Connection, locations: Iterable[str] | None = None) -> None:
     """Allow reading from some locations, also by copies, or from all that the database names."""
-    allowed_paths.allow(
-        [file.location for file in files_of(con)] if locations is None else locations
-    )
+    named = (file.location for file in files_of(con))
+    allowed_paths.allow(named if locations is None else locations)
 
 
 def _check_allowed(con: Connection, file: PredictionFile) -> None:

@@ -138,8 +138,8 @@ def columns_of_arrays(
     columns = {key: one for key, one in lists.items() if one is not None}
     lengths = {key: len(one) for key, one in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{key} {length:,}" for key, length in lengths.items())
-        raise InputError(f"{name}: its columns are not of one length: {told}")
+        sizes = ", ".join(f"{key} {length:,}" for key, length in lengths.items())
+        raise InputError(f"{name}: its columns are not of one length: {sizes}")
     if column("query_id") is None and columns[documents] and _is_list(columns[documents][0]):
         columns["query_id"] = list(range(len(columns[documents])))
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

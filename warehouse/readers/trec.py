@@ -56,8 +56,8 @@ class Trec(FileFormat):
         warnings: tuple[str, ...] = ()
         if kind == "run" and (header := ir_metadata.header(source)) is not None:
             warnings = _read_lines(con, source, kind, skipped=header.num_lines)
-            told = (*header.warnings, *warnings)
-            return Reading(tag=_tag(source), warnings=told, about=header.about)
+            notes = (*header.warnings, *warnings)
+            return Reading(tag=_tag(source), warnings=notes, about=header.about)
         is_simple = row_rules.current() is None and _is_regular(source.traits)
         is_simple = is_simple and (kind != "run" or len(_tags(source)) < 2)
         if not (is_simple and _read_columns(con, [source], kind)):

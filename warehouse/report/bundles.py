@@ -289,7 +289,7 @@ def _statement(folder: Path, data: Mapping[str, str], dataset: str) -> dict[str,
 
 def _readme(dataset: str, work: Plan, num_runs: int, *, with_data: bool) -> str:
     metrics = "\n".join(f"- `{metric}`" for metric in work.queries)
-    told = "" if with_data else " --data FOLDER"
+    more = "" if with_data else " --data FOLDER"
     apart = (
         "" if with_data else
         "\nThe judgments and runs are not in it: give the folder that has them with `--data`; their "
@@ -301,7 +301,7 @@ Values of these metrics under the protocol `{work.protocol.name}`:
 
 {metrics}
 
-With ranking-warehouse {VERSION} installed, `warehouse verify .{told}` in this folder computes all values
+With ranking-warehouse {VERSION} installed, `warehouse verify .{more}` in this folder computes all values
 again and compares every bit.
 {apart}
 | file | content |
@@ -504,9 +504,8 @@ def _compute(
         runs = [run for run in manifest["runs"] if bool(run["lower_is_better"]) is is_turned]
         if not runs:
             continue
-        reading = file_scoring.Reading(
-            "parquet", {**columns, "score": "score"}, lower_is_better=is_turned
-        )
+        mapping = {**columns, "score": "score"}
+        reading = file_scoring.Reading("parquet", mapping, lower_is_better=is_turned)
         paths = [str(root / _inside(run["file"])) for run in runs]
         for _ in file_scoring.score_runs(con, truth, paths, work, reading):
             bound = {"runs": [run["name"] for run in runs], "metrics": names}

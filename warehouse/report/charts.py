@@ -137,7 +137,7 @@ def _curve_spec(trace: Trace, named: Sequence[Line], others: Sequence[Line]) -> 
         domains[axis] = (low, high)
     title = f"{found.title}: {label(trace.dataset, 40)}"
     what, rules = f"{trace.metric}, {trace.over}", f"protocol {trace.protocol.name}"
-    told = f"{what}; {rules}{left_grey(len(named), len(others), 'run')}"
+    about = f"{what}; {rules}{left_grey(len(named), len(others), 'run')}"
     joined = {"lines": "linear", "steps_before": "step-before", "steps_after": "step-after"}
     x = {
         "field": "x", "type": "quantitative", "title": visible(found.x.name),
@@ -166,7 +166,7 @@ def _curve_spec(trace: Trace, named: Sequence[Line], others: Sequence[Line]) -> 
     goodness = [trace.goodness[run] for run in trace.runs if run in trace.best(MOST_NAMED)]
     leaders, labels = end_labels(named, x, y, height, domains["y"], goodness)
     layers += [leaders, *drawn_lines(named, others, x, y, joined[found.joined]), *labels]
-    return whole_spec(title, told, width, height, layers)
+    return whole_spec(title, about, width, height, layers)
 
 
 def history(found: Timeline) -> Spec:
@@ -243,11 +243,11 @@ def _history_spec(found: Timeline, named: Sequence[Line], others: Sequence[Line]
         marks.append("diamonds: records; dotted line: the best so far")
     if any(point["is_red"] for point in every):
         marks.append("red crosses: a gate failed")
-    told = (
+    about = (
         f"{counted(len(every), 'run')}, protocol {found.protocol}, "
         f"qrels version {found.qrels_version}{left_grey(len(named), len(others), 'line')}"
     )
-    return whole_spec(title, told, WIDTH, HEIGHT, layers, "; ".join(marks))
+    return whole_spec(title, about, WIDTH, HEIGHT, layers, "; ".join(marks))
 
 
 def critical_difference(board: Board) -> Spec:
@@ -323,12 +323,12 @@ def critical_difference(board: Board) -> Spec:
                 "encoding": {"x": {"value": at}, "y": y, "text": {"field": "label"}},
             }
         )
-    told = (
+    about = (
         f"{counted(len(rows), names)} in {counted(len(board.datasets), 'dataset')}; critical difference "
         f"{board.critical:.2f} (Nemenyi, alpha {board.alpha:g}); a bar joins what cannot be told apart"
     )
     height = int(26 * deepest)
-    return whole_spec("Mean ranks over datasets", told, WIDTH - 120, height, layers)
+    return whole_spec("Mean ranks over datasets", about, WIDTH - 120, height, layers)
 
 
 def bars() -> Spec:
@@ -757,11 +757,11 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def whole_spec(
-    title: str, told: str, width: int, height: int, layers: Sequence[Spec], more: str = ""
+    title: str, about: str, width: int, height: int, layers: Sequence[Spec], more: str = ""
 ) -> Spec:
     """Return a whole specification, with its description wrapped below the title."""
     under = [
-        line for part in (told, more) for line in textwrap.wrap(visible(part), width // 5 + 15)
+        line for part in (about, more) for line in textwrap.wrap(visible(part), width // 5 + 15)
     ]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

@@ -136,7 +136,7 @@ class Writer:
         """Return the marks of the best values in a column, where a format has a bold type."""
         return () if self.format == "table" else ("best",)
 
-    def told(self) -> str:
+    def note(self) -> str:
         """Say what the tables that were written do not show, or nothing."""
         return ""
 

@@ -115,9 +115,9 @@ class Result(Facts):
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what people have to know beside the table."""
-        return self.told()
+        return self.rounded_notes()
 
-    def told(self, places: int | None = None) -> tuple[str, ...]:
+    def rounded_notes(self, places: int | None = None) -> tuple[str, ...]:
         """Return the notes with so many digits after the point."""
         digits = self.places if places is None else places
         return tuple(self._notes(digits) if callable(self._notes) else self._notes)
@@ -177,7 +177,7 @@ class Result(Facts):
         notes = [visible(note, lines=True) for note in self.notes]
         screen = Screen(digits=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
-        missing = [screen.told()] if screen.told() else []
+        missing = [screen.note()] if screen.note() else []
         return "\n".join([text.removesuffix("\n"), *self._more(), *notes, *missing])
 
     def _more(self) -> list[str]:

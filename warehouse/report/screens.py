@@ -31,7 +31,7 @@ class Screen(Writer):
     """What people look at: so many characters wide, and with bold type or without.
 
     A table that is too wide has its heads broken into lines, then its longest texts shortened, then
-    its last columns left out. `told` says what is missing.
+    its last columns left out. `note` says what is missing.
 
     >>> screen = Screen(width=25)
     >>> rows = [["reranker_of_bm25_100", 0.5]]
@@ -40,7 +40,7 @@ class Screen(Writer):
     run               (rel=2)
     ----------------  -------
     reranker_o…5_100   0.5000
-    >>> screen.told()
+    >>> screen.note()
     'shortened with … to fit 25 columns; --wide shows everything'
     """
 
@@ -55,15 +55,15 @@ class Screen(Writer):
         """Return the marks of the best values in a column."""
         return ("best", "second") if self.is_styled else ()
 
-    def told(self) -> str:
+    def parts(self) -> str:
         """Say what the tables that were written do not show, or nothing."""
-        told = ["shortened with …"] if "texts" in self._missing else []
+        parts = ["shortened with …"] if "texts" in self._missing else []
         columns = list(dict.fromkeys(self._missing.get("columns", ())))
         if columns:
-            told.append(f"without {listing(columns, 6)}")
-        if not told:
+            parts.append(f"without {listing(columns, 6)}")
+        if not parts:
             return ""
-        return f"{' and '.join(told)} to fit {self.width} columns{self.hint}"
+        return f"{' and '.join(parts)} to fit {self.width} columns{self.hint}"
 
     def visible(self, text: str) -> str:
         """Return a text of tables with all control characters escaped but those of their style."""

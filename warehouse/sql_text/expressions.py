@@ -106,8 +106,8 @@ def errors_of(given: str, kind: type[WarehouseError] = UsageError) -> Iterator[N
     except duckdb.Error as error:
         if is_fault(error):
             raise
-        said = one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
-        raise kind(f"{given}: {said}") from error
+        reason = one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
+        raise kind(f"{given}: {reason}") from error
 
 
 def parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
     gone = [row for row in rows if row[0] in asked.datasets and tuple(row[:-1]) not in there]
     if not gone:
         return []
-    told = []
+    notes = []
     with file.transaction() as con:
         for dataset, *gate, run_ids in gone:
             new = [
@@ -232,11 +232,11 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
             )
             gate_results.end(con, run_ids, dict(zip(KEY, gate, strict=True)), "ended", why)
             runs = counted(len(run_ids), "run")
-            told.append(
+            notes.append(
                 f"{dataset}: gate {gate[0]}: {why}: "
                 + (f"{runs} checked again" if new else f"its verdicts on {runs} end")
             )
-    return told
+    return notes
 
 
 def late(
@@ -294,10 +294,10 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 
 def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
     """Return what to say once of all verdicts: which runs are unchecked, which drops are not seen."""
-    told = []
+    notes = []
     without = dict.fromkeys(v.due.run for v in verdicts if v.one.verdict == "unchecked")
     if without and unchecked == "warn":
-        told.append(
+        notes.append(
             f'{counted(len(without), "run")} unchecked: {listing(without, 4)}; with unchecked = "fail" '
             'a sync ends with exit code 1 then, with "pass" this is not said'
         )
@@ -307,13 +307,13 @@ def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
         if budget and seen is not None and seen > 2 * budget:
             blind.setdefault(verdict.due.gate, verdict.one)
     for gate, one in blind.items():
-        told.append(
-            gate.said(
+        notes.append(
+            gate.prefixed(
                 f"{counted(one.num_pairs, 'query')} show a drop of {one.could_see:.3f} in four of five "
                 f"cases, and max_drop is {gate.limits.budget:g}: smaller drops mostly pass"
             )
         )
-    return told
+    return notes
 
 
 def begin(con: duckdb.DuckDBPyConnection, dataset: str, asked: Declarations) -> None:
@@ -334,9 +334,9 @@ def tell(command: str, fired: Sequence[Mapping[str, Any]], folder: Path) -> None
     more = [f"and {len(lines) - _LINES:,} more"] if len(lines) > _LINES + 1 else []
     text = "\n".join([*lines[:_LINES], *more] if more else lines)
     given = json.dumps({"text": text, "verdicts": fired}, ensure_ascii=False)
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            command, shell=True, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said,
+            command, shell=True, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output,
             start_new_session=True,
         )  # fmt: skip
         try:
@@ -350,8 +350,8 @@ def tell(command: str, fired: Sequence[Mapping[str, Any]], folder: Path) -> None
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if problem:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()
+            output.seek(0)
+            lines = output.read().decode(errors="replace").strip().splitlines()
             because = f": {lines[-1]}" if lines else ""
             raise UsageError(f"on_fire: the command {problem}{because}")
 
@@ -408,17 +408,17 @@ def check_project(
         with file.transaction() as con:
             keep(con, gates, verdicts, ())
         alert(file, asked, ())
-    said = [verdict.as_dict() for verdict in verdicts]
-    there = {_key(one) for one in said}
+    dicts = [verdict.as_dict() for verdict in verdicts]
+    there = {_key(one) for one in dicts}
     with file.read() as con:
         for one in gate_results.standing(con, dataset):
             if _key(one) not in there and run in (None, one["run"]):
-                said.append(one | _lost(con, gates, one))
-        rows = [{column: one.get(column) for column in COLUMNS} for one in said]
+                dicts.append(one | _lost(con, gates, one))
+        rows = [{column: one.get(column) for column in COLUMNS} for one in dicts]
         relation = database.keep(
             con, render("analyses/gate_check", columns=COLUMNS), {"rows": rows}, name="checked"
         )
-    return GateCheck(relation, tuple(said), asked.unchecked or unchecked)
+    return GateCheck(relation, tuple(dicts), asked.unchecked or unchecked)
 
 
 def _key(one: Mapping[str, Any]) -> tuple[str, ...]:

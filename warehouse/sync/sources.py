@@ -102,10 +102,10 @@ def find(asked: Declarations) -> Found:
                 found.problems.append((ground.file, error))
     taken: set[Key] = set()
     for spec in asked.runs:
-        told = len(found.absent) + len(found.problems)
+        num_problems = len(found.absent) + len(found.problems)
         files = list(_files(spec, asked.folder, found))
         names = {path for path, _ in files}
-        if not files and len(found.absent) + len(found.problems) == told:
+        if not files and len(found.absent) + len(found.problems) == num_problems:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
@@ -161,19 +161,19 @@ def _unreadable(path: Location, error: OSError) -> tuple[Location, WarehouseErro
 
 def _run(spec: Runs, path: Location, groups: Mapping[str, str]) -> Source:
     beside = run_description.sidecar(path) if spec.sidecar else None
-    said = run_description.describe(spec, path, groups, beside)
+    described = run_description.describe(spec, path, groups, beside)
     unsaid = TIMES[0] if group_names(spec.time) else spec.time
     settings = {
-        "name": said.name,
-        "system": said.system,
-        "tags": dict(said.tags),
-        "time": unsaid if said.time is None else said.time.isoformat(),
+        "name": described.name,
+        "system": described.system,
+        "tags": dict(described.tags),
+        "time": unsaid if described.time is None else described.time.isoformat(),
         **spec.options,
     }
     return _looked(
         Source(
-            RUN, path, said.dataset, said.name, 0, 0, 0, _json(settings), spec.options,
-            about=said, time=unsaid, beside=beside,
+            RUN, path, described.dataset, described.name, 0, 0, 0, _json(settings), spec.options,
+            about=described, time=unsaid, beside=beside,
         )
     )  # fmt: skip
 

@@ -344,7 +344,7 @@ def gates(work: _Sync) -> Iterator[Event]:
             continue
         failed.add(due.run_id)
         event = work.failed(verdict, due.gate.dataset)
-        yield replace(event, text=due.gate.said(event.text))
+        yield replace(event, text=due.gate.prefixed(event.text))
     if verdicts:
         with work.database.transaction() as con:
             checks.keep(con, work.asked.gates, verdicts, failed)
@@ -384,8 +384,8 @@ def push(work: _Sync) -> Iterator[Event]:
         yield work.failed(error, path=None)
     else:
         if any(added.values()):
-            said = "; ".join((shared.said(added), *added.notes))
-            yield Event("pushed", f"{lake}: {said}", details=dict(added))
+            text = "; ".join((shared.summary(added), *added.notes))
+            yield Event("pushed", f"{lake}: {text}", details=dict(added))
 
 
 def publish(work: _Sync) -> Iterator[Event]:

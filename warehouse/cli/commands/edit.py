@@ -39,6 +39,6 @@ def edit(
         dataset, run, name=name, system=system, tags=options.pairs(tags, "--tag"),
         without=without or (),
     )  # fmt: skip
-    said = [f"system {found.system}"] if found.system else []
-    said += [f"{key}={value}" for key, value in found.tags.items()]
-    output.say(f"{dataset}/{found.run}: {', '.join(said) or 'no system and no tags'}")
+    fields = [f"system {found.system}"] if found.system else []
+    fields += [f"{key}={value}" for key, value in found.tags.items()]
+    output.say(f"{dataset}/{found.run}: {', '.join(fields) or 'no system and no tags'}")

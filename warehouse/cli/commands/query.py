@@ -100,5 +100,5 @@ def query(
             if limit == SHOWN and table.format in formats.FOR_PEOPLE
             else f"only the first {answer.rows:,} rows, as --limit says"
         )
-    if answer.told:
-        output.say(answer.told)
+    if answer.note:
+        output.say(answer.note)

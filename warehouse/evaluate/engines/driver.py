@@ -27,7 +27,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class Collected:
-    """What was read of the runs that were scored, and why others were refused, by their names."""
+    """The scored runs as they were read, and the errors of the refused runs, by name."""
 
     runs: Mapping[str, ScoredRun]
     refused: Mapping[str, WarehouseError]
@@ -35,7 +35,7 @@ class Collected:
 
 
 def check(engine: object) -> None:
-    """Refuse what is no engine."""
+    """Refuse an object that is no engine."""
     known = _modules()
     if isinstance(engine, str):
         names = (LOCAL, *known)
@@ -53,9 +53,8 @@ def check(engine: object) -> None:
 def num_buckets(metrics: Collection[Metric], by: str, buckets: int | None) -> int:
     """Return into how many buckets the queries are divided, 0 if the work is divided by run."""
     if by not in by_query.BY:
-        raise UsageError(
-            f"by {by}: is one of {' and '.join(by_query.BY)}{nearest(by, by_query.BY)}"
-        )
+        known = by_query.BY
+        raise UsageError(f"by {by}: is one of {' and '.join(known)}{nearest(by, known)}")
     check_at_least(1, buckets=buckets)
     if by == "run":
         if buckets is not None:
@@ -160,7 +159,7 @@ def _whole(
     names: Sequence[str],
     replies: Sequence[tasks.Reply],
 ) -> Collected:
-    """Put the replies of the buckets together; of a run that is refused anywhere, nothing is kept."""
+    """Combine the replies of the buckets; drop the runs that any of them refuses."""
     tasks.check_versions(replies)
     read: dict[int, ScoredRun] = {}
     refused: dict[str, WarehouseError] = {}
@@ -214,7 +213,7 @@ def _put_together(
     run_numbers: Sequence[int],
     replies: Sequence[tasks.Reply],
 ) -> None:
-    """Combine the values of the queries, as if the runs at these run_numbers had been read here."""
+    """Combine the values of the queries, as if the runs with these numbers were read here."""
     import pyarrow as pa
 
     plan = work.plan

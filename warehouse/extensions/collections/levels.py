@@ -67,10 +67,10 @@ def significance_levels(found: Discrimination) -> Spec:
     layers = [level, leaders, *drawn_lines(named, others, x, y, "linear"), *labels]
     missing = [name for name in shares if name not in by_metric]
     above = f"; every p of {', '.join(missing)} is above {top:g}" if missing else ""
-    told = (
+    subtitle = (
         f"{found.how}, {counted(len(found.runs), 'run')}; after each metric: its share of pairs with "
         f"p < {alpha:g}{above}{left_grey(len(named), len(others), 'metric')}"
     )
     return whole_spec(
-        f"Discriminative power: {label(found.dataset, 40)}", told, WIDTH - 80, HEIGHT, layers
+        f"Discriminative power: {label(found.dataset, 40)}", subtitle, WIDTH - 80, HEIGHT, layers
     )

@@ -37,7 +37,7 @@ def _page(contents: Contents) -> Page:
         return Page(heading, (), sentence=sentence, command=asked)
     shown = [
         Section(
-            one.name, one.title, *one.cells(), one.told, _chart(found) if one.name == "power" else None
+            one.name, one.title, *one.cells(), one.notes, _chart(found) if one.name == "power" else None
         )
         for one in tables.sections(found, report.DIFFERENCE)
     ]  # fmt: skip

@@ -48,7 +48,7 @@ SECTIONS: Mapping[str, str] = {
 DEPTH, DIFFERENCE = 100, 0.05
 # Depths of the pool that are listed.
 _DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-# Boards with a tau-b below this are usually said to differ (Voorhees 2000).
+# Boards with a tau-b below this usually count as different (Voorhees 2000).
 _ALIKE = 0.9
 # A value that ties move by less is not worth a word.
 _MOVES = 0.0005
@@ -56,16 +56,16 @@ _MOVES = 0.0005
 
 @dataclass(frozen=True)
 class Collection:
-    """What a collection can tell.
+    """The report on a test collection.
 
-    `sections` has a relation for each of `SECTIONS` that there is something to say about, and `told`
+    `sections` has a relation for each of `SECTIONS` that is not empty, and `section_notes` says
     how it was made. `relation` has one row with each section as a list of structs, for programs.
     `advice` are sentences. `levels` are the achieved significance levels, if pairs were tested.
     """
 
     relation: duckdb.DuckDBPyRelation
     sections: Mapping[str, duckdb.DuckDBPyRelation]
-    told: Mapping[str, Sequence[str]]
+    section_notes: Mapping[str, Sequence[str]]
     advice: tuple[str, ...]
     levels: Discrimination | None
     dataset: str
@@ -96,11 +96,11 @@ class _Report:
     """The sections as they are made."""
 
     sections: dict[str, duckdb.DuckDBPyRelation]
-    told: dict[str, Sequence[str]]
+    section_notes: dict[str, Sequence[str]]
 
-    def put(self, name: str, relation: duckdb.DuckDBPyRelation, *told: str) -> None:
+    def put(self, name: str, relation: duckdb.DuckDBPyRelation, *section_notes: str) -> None:
         """Add a section."""
-        self.sections[name], self.told[name] = relation, told
+        self.sections[name], self.section_notes[name] = relation, section_notes
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a section, or none if it was not made."""
@@ -165,7 +165,7 @@ def collection(
     return Collection(
         relation=_nested(sections, of, advice),
         sections=sections,
-        told=made.told,
+        section_notes=made.section_notes,
         advice=tuple(advice),
         levels=found,
         dataset=of.dataset,
@@ -388,14 +388,14 @@ def _advice(made: _Report, of: _Subject, difference: float, by: str) -> Iterator
     for row in made.rows("resolution"):
         if row["detectable"] is None:
             continue
-        told = (
+        sentence = (
             f"{row['metric']}: {counted(row['queries'], 'query')} detect a difference of "
             f"{row['detectable']:.3f} in {paired_tests.POWER:.0%} of cases"
         )
         needed = row["queries_needed"]
         if needed is not None and needed > row["queries"]:
-            told += f"; {difference:g} needs {counted(needed, 'query')}"
-        yield told
+            sentence += f"; {difference:g} needs {counted(needed, 'query')}"
+        yield sentence
     yield from _on_depth(made, of)
     for row in made.rows("uniques"):
         if row["tau_b"] is not None and row["tau_b"] < _ALIKE:

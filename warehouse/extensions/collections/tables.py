@@ -57,7 +57,7 @@ class Section:
     titles: Mapping[str, str]
     unneeded: Sequence[str]
     spare: Sequence[str]
-    told: Sequence[str]
+    notes: Sequence[str]
 
     @property
     def shown(self) -> duckdb.DuckDBPyRelation:
@@ -91,7 +91,7 @@ def sections(found: Collection, difference: float) -> list[Section]:
             titles,
             (*_UNNEEDED.get(name, ()), *by_run.get(name, ())),
             _SPARE.get(name, ()),
-            tuple(found.told.get(name, ())),
+            tuple(found.section_notes.get(name, ())),
         )
         for name, relation in found.sections.items()
     ]
@@ -136,7 +136,7 @@ def result(found: Collection, difference: float) -> Result:
     parted = sections(found, difference)
     parts: dict[str, Result | None] = {
         one.name: Result(
-            one.relation, one.told, titles=one.titles, unneeded=one.unneeded, spare=one.spare
+            one.relation, one.notes, titles=one.titles, unneeded=one.unneeded, spare=one.spare
         )
         for one in parted
     }

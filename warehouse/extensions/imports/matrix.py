@@ -65,8 +65,8 @@ class Matrix(FileFormat):
             )
         size = (None, None) if first is None else (int(first[1]), int(first[3] or first[2]))
         if size[0] is not None and source.lines - 1 < size[0]:
-            told = f"says {size[0]:,} rows, and {source.lines - 1:,} follow: is the file cut?"
-            raise InputError(f"{source.source}: 1 problem", problems=[(1, told)])
+            is_short = f"says {size[0]:,} rows, and {source.lines - 1:,} follow: is the file cut?"
+            raise InputError(f"{source.source}: 1 problem", problems=[(1, is_short)])
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
             con, source, "imports/matrix_lines", kind=kind, labels=labels, header=int(first is not None),

@@ -294,10 +294,10 @@ def store_artifact(
     forgotten run is not loaded again.
     """
     tags = dict(artifact.tags)
-    said = tags.pop("system", None)
+    tagged = tags.pop("system", None)
     name, rename = _name(con, artifact, dataset)
     options = RunOptions(
-        name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename,
+        name=name, system=system or tagged, tags=tags, run_at=artifact.run_at, rename=rename,
         leave_forgotten=True,
     )  # fmt: skip
     check_names(dataset, options)

@@ -120,10 +120,8 @@ def _ranked(source: LocalFile, details: object) -> Iterator[tuple[str, dict[str,
     for query, detail in _object(source, details, "details").items():
         where = f"details.{query}"
         hits = [
-            _key(source, one, "hit", f"{where}.hits[{position}]")
-            for position, one in enumerate(
-                _list(source, _key(source, detail, "hits", where), where)
-            )
+            _key(source, one, "hit", f"{where}.hits[{n}]")
+            for n, one in enumerate(_list(source, _key(source, detail, "hits", where), where))
         ]
         docs = [
             str(_key(source, hit, "_id", f"{where}.hits[{n}].hit")) for n, hit in enumerate(hits)

@@ -175,6 +175,6 @@ def _check(lake: Lake, what: str, found: Content, content_hash: str) -> None:
         )
 
 
-def said(added: Mapping[str, int]) -> str:
+def summary(added: Mapping[str, int]) -> str:
     """Return what was added, in words."""
     return f"predictions of {added['prediction']:,} runs, judgments of {added['judgment']:,} qrels"

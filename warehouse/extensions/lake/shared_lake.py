@@ -56,7 +56,7 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
             pushed: Any = con.sql(sql)
             rows[table] = pushed.to_arrow_table()
         is_new = None in (there["run"], there["qrels"], there["made_current"])
-        told = [] if is_new else con.execute(render("lake/told")).fetchall()
+        to_note = [] if is_new else con.execute(render("lake/to_note")).fetchall()
     adds = any(map(len, rows.values()))
     # each push that adds anything is a version of the lake, also one without evaluations
     found = Pushed(
@@ -71,11 +71,11 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
         )
         for table in TABLES
     )
-    found.notes = tuple(_told(url, *one, make_current=make_current) for one in told)
+    found.notes = tuple(_note(url, *one, make_current=make_current) for one in to_note)
     return found
 
 
-def _told(
+def _note(
     url: str,
     dataset: str,
     run: str | None,
@@ -120,7 +120,7 @@ def version(url: str) -> object:
     return Lake(url).version()
 
 
-def said(added: Mapping[str, int]) -> str:
+def summary(added: Mapping[str, int]) -> str:
     """Return what a push has added, in words."""
     values = counted(added["score"] + added["query_score"], "value")
     parts = [

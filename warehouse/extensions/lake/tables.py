@@ -68,21 +68,21 @@ class Lake:
             return 0
         table_url = f"{self.url}/{table}"
         with self._failures(table_url):
-            said = None
+            properties = None
             if table == _LAST:
                 found = {
                     name: number
                     for name, number in zip(TABLES, self.version(), strict=True)
                     if name != _LAST and number is not None
                 }
-                said = self._delta.CommitProperties(
+                properties = self._delta.CommitProperties(
                     custom_metadata={_FOUND: json.dumps(found), _BY: by}
                 )
             for turn in range(_TRIES):
                 try:
                     self._delta.write_deltalake(
                         table_url, rows, mode="append", partition_by=["dataset"],
-                        commit_properties=said, target_file_size=_FILE_SIZE,
+                        commit_properties=properties, target_file_size=_FILE_SIZE,
                     )  # fmt: skip
                     break
                 except self._delta.exceptions.DeltaError:

@@ -382,13 +382,13 @@ def description() -> dict[str, Any]:
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
 
-    def parameter(name: str, told: str) -> dict[str, Any]:
+    def parameter(name: str, text: str) -> dict[str, Any]:
         kind: dict[str, Any] = {"type": "string"}
-        is_list = "repeatable" in told or "two or more" in told
+        is_list = "repeatable" in text or "two or more" in text
         return {
             "name": name,
             "in": "query",
-            "description": told,
+            "description": text,
             "schema": {"type": "array", "items": kind} if is_list else kind,
         }
 

@@ -235,12 +235,12 @@ def _json(value: Any) -> bytes:
 
 
 def _refusal(
-    told: str, is_page: bool = False, snapshot: Snapshot | None = None, code: int = 400
+    text: str, is_page: bool = False, snapshot: Snapshot | None = None, code: int = 400
 ) -> Response:
     if is_page and snapshot is not None:
-        content, kind = _html("refusal.html", "/", "", snapshot, None, {"told": told, "code": code})
+        content, kind = _html("refusal.html", "/", "", snapshot, None, {"text": text, "code": code})
         return Response(content, code, headers={"content-type": kind})
-    return Response(_json({"error": told}), code, headers={"content-type": "application/json"})
+    return Response(_json({"error": text}), code, headers={"content-type": "application/json"})
 
 
 def bound(host: str, port: int) -> socket.socket:

@@ -102,14 +102,14 @@ class Console:
         if format == "csv":
             return Found("".join(pieces).encode("utf-8", "replace"), FORMATS[format])
         rows = json.loads("".join(pieces))
-        told = {
+        reply = {
             **(rows if format == "cells" else {"rows": rows}),
             "is_cut_off": answer.truncated,
             "limit": SHOWN,
             "seconds": round(time.monotonic() - since, 3),
         }
         return Found(
-            json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), FORMATS[format]
+            json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace"), FORMATS[format]
         )
 
 

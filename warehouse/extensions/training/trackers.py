@@ -74,9 +74,7 @@ def values(
         str(one) for one in notation.parse(*asked, defaults=protocols.get(protocol).defaults())
     ]
     found = wh.query(_VALUES, dataset=dataset, protocol=protocol, metrics=names)
-    runs = [
-        RunValues(run, system, dict(tags or {}), *others) for run, system, tags, *others in found
-    ]
+    runs = [RunValues(run, system, dict(tags or {}), *rest) for run, system, tags, *rest in found]
     if not runs:
         raise UsageError(
             f"{dataset}: has no stored value under the protocol {protocol}: evaluate it first"

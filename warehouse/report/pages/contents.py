@@ -288,9 +288,9 @@ class Contents:
         """A note that names the current runs that have no value on the board, if there are any."""
         if not self.without_place:
             return ()
-        told = listing(self.without_place, 5)
+        missing = listing(self.without_place, 5)
         how = command("evaluate", self.dataset, protocol=self.protocol, metrics=self.names)
-        return (f"not evaluated, and without a place here: {told}; to compute: {how}",)
+        return (f"not evaluated, and without a place here: {missing}; to compute: {how}",)
 
     @property
     def is_long(self) -> bool:
@@ -371,8 +371,8 @@ class Contents:
                 numbers[row["run"]][row["metric"]] = row | {"left_out": {}}
             left_out = render("analyses/left_out_queries", of_one=False)
             for row in database.records(database.keep(con, left_out, self._asked)):
-                told = row["queries"], row["first_queries"]
-                numbers[row["run"]][row["metric"]]["left_out"][row["why"]] = told
+                examples = row["queries"], row["first_queries"]
+                numbers[row["run"]][row["metric"]]["left_out"][row["why"]] = examples
         return numbers
 
     @_once
@@ -712,8 +712,8 @@ def _places(
     apart = {
         frozenset((row["base"], row["run"])) for row in compared.pairs if row["is_significant"]
     }
-    said = places_of_groups(order, board_intervals.groups_of([run for run, _ in order], apart))
-    return {run: (place, said[run]) for run, place in order}
+    shared = places_of_groups(order, board_intervals.groups_of([run for run, _ in order], apart))
+    return {run: (place, shared[run]) for run, place in order}
 
 
 def places_of_groups(order: Sequence[tuple[str, int]], groups: Mapping[str, int]) -> dict[str, str]:
@@ -726,11 +726,11 @@ def places_of_groups(order: Sequence[tuple[str, int]], groups: Mapping[str, int]
     firsts: dict[int, int] = {}
     for run, place in order:
         firsts.setdefault(groups[run], place)
-    said = {
+    ranges = {
         group: f"{first}{_TO}{first + sizes[group] - 1}" if sizes[group] > 1 else str(first)
         for group, first in firsts.items()
     }
-    return {run: said[groups[run]] for run, _ in order}
+    return {run: ranges[groups[run]] for run, _ in order}
 
 
 def board_rows(
@@ -780,7 +780,7 @@ def _board_of(
     texts = {} if contents.is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
     }  # fmt: skip
-    has_groups = any(_TO in said for of in places.values() for _, said in of.values())
+    has_groups = any(_TO in text for of in places.values() for _, text in of.values())
     has_intervals = board_intervals.width_of(names[0]) in found.relation.columns
     return Board(rows, has_groups, has_intervals, (*result.notes, *notes), texts)
 
@@ -828,5 +828,5 @@ def _comparison(
     except UsageError as error:
         return Comparison(metric, tuple(compared), (), (*notes, f"no tests: {error}"))
     pairs = tuple(database.records(found.pairs))
-    told = (*found.notes, *notes)
-    return Comparison(metric, tuple(compared), pairs, told, found.without_relevant)
+    every_note = (*found.notes, *notes)
+    return Comparison(metric, tuple(compared), pairs, every_note, found.without_relevant)

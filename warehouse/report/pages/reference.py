@@ -36,11 +36,11 @@ def all_protocols() -> list[About]:
             name,
             found.summary,
             tuple(
-                Rule(rule, said[-1], bool(differs))
-                for rule, differs, *said in protocol_catalogue.protocol_rules(
+                Rule(rule, values[-1], bool(differs))
+                for rule, differs, *values in protocol_catalogue.protocol_rules(
                     list(dict.fromkeys([protocols.DEFAULT, name]))
                 )
-                if said[-1]
+                if values[-1]
             ),
         )
         for name, found in protocols.catalogue().items()

@@ -228,9 +228,9 @@ def _home(state: State, pages: Sequence[tuple[Contents, Paths]]) -> dict[str, An
             )
         if not mine:
             how = command("evaluate", row["dataset"])
-            told = f"{label}{counted(row['runs'], 'run')}, none evaluated"
+            status = f"{label}{counted(row['runs'], 'run')}, none evaluated"
             cards.append(
-                {"title": row["dataset"], "about": told, "at": None, "rows": (), "command": how}
+                {"title": row["dataset"], "about": status, "at": None, "rows": (), "command": how}
             )
     known = {
         (contents.dataset, run): at.run(run)
@@ -284,7 +284,7 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Paths]) ->
         at.curves: ("curves.html", partial(_curves, contents, at)),
         at.fusions: ("fusion.html", partial(_fusions, contents, at)),
         at.imported: ("imported.html", lambda: {"contents": contents}),
-        at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
+        at.agreement: ("agreement.html", lambda: {"contents": contents, "texts": _agreement()}),
         at.holes: ("holes.html", partial(_holes, contents)),
     }
     for page in added.pages():
@@ -300,8 +300,8 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Paths]) ->
 def _board(contents: Contents, others: Sequence[Paths]) -> dict[str, Any]:
     """Return what the board shows."""
     board, tested = contents.board, contents.comparison(contents.names[0])
-    told = "; ".join(tested.notes)
-    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
+    test = "; ".join(tested.notes)
+    groups = [f"places such as 2\u20135: runs that cannot be told apart ({test})"]
     return {
         "contents": contents,
         "board": board,
@@ -365,8 +365,8 @@ def _compare(contents: Contents, at: Paths) -> dict[str, Any]:
     best, runs = contents.runs[0], contents.comparison(contents.names[0]).runs
 
     def how(**words: Any) -> str:
-        told = f"compare {shlex.quote(best)} --all-pairs"
-        return command(told, contents.dataset, protocol=contents.protocol, **words)
+        texts = f"compare {shlex.quote(best)} --all-pairs"
+        return command(texts, contents.dataset, protocol=contents.protocol, **words)
 
     return {
         "contents": contents,
@@ -423,9 +423,9 @@ def _with_links(chart: charts.Spec, at: Paths) -> charts.Spec:
     return chart | {"layer": [linked(layer) for layer in chart["layer"]]}
 
 
-def _how(contents: Contents, told: str, **words: Any) -> str:
+def _how(contents: Contents, arguments: str, **words: Any) -> str:
     """Return the command whose answer a page shows."""
-    return command(told, contents.dataset, protocol=contents.protocol, **words)
+    return command(arguments, contents.dataset, protocol=contents.protocol, **words)
 
 
 def _fusions(contents: Contents, at: Paths) -> dict[str, Any]:
@@ -758,12 +758,12 @@ def metric_page(about: About, name: str, protocol: str) -> str:
 def _metric(name: str, protocol: str) -> dict[str, Any]:
     """Return what the page of a metric shows; of one that is gone only that it is."""
     metric = known_metric(name)
-    said: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "name": name, "protocol": protocol, "title": "no longer defined", "facts": (), "sql": "",
         "summary": "Its values are the stored ones; no formula of that name is known any more.",
     }  # fmt: skip
     if metric is None:
-        return said
+        return shown
     found = metric.definition
     facts = [("Formula", found.formula), ("Better", f"{metric.direction} {metric.arrow}".strip())]
     if isinstance(found, MetricTemplate):
@@ -772,17 +772,17 @@ def _metric(name: str, protocol: str) -> dict[str, Any]:
     facts.append(("Reference", found.reference))
     facts.append(("Elsewhere", metric_catalogue.elsewhere(found)))
     facts += [(key, str(value)) for key, value in metric.params.items() if value is not None]
-    said |= {
+    shown |= {
         "title": found.title,
         "summary": found.summary,
         "facts": [(key, text) for key, text in facts if text],
     }
     if protocol in protocols.catalogue():
         try:
-            said["sql"] = compose([metric], protocols.get(protocol))
+            shown["sql"] = compose([metric], protocols.get(protocol))
         except UsageError:
-            return said
+            return shown
         how = f"sql {shlex.quote(name)}"
         option = "" if protocol == protocols.DEFAULT else f" --protocol {shlex.quote(protocol)}"
-        said["command"] = f"warehouse {how}{option}"
-    return said
+        shown["command"] = f"warehouse {how}{option}"
+    return shown

@@ -52,6 +52,6 @@ def push(
     if not any((*added.values(), *whole.values())):
         output.say(f"{lake}: has all of it")
     if any(added.values()):
-        output.say(f"{lake}: {shared_lake.said(added)}")
+        output.say(f"{lake}: {shared_lake.summary(added)}")
     if any(whole.values()):
-        output.say(f"{lake}: pushed {contents.said(whole)}")
+        output.say(f"{lake}: pushed {contents.summary(whole)}")
