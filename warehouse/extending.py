@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """The parts that an extension adds; its name is that of its entry point.
+    """The parts that an extension adds; it is named after its entry point.
 
     `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
     like ours: the metrics are in `metrics`, the fusion methods in `fusion`, the orders of unjudged

@@ -190,7 +190,7 @@ class Warehouse:
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
-        Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
+        Sources and errors are as in `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
         without a relevance column, every relevance is 1. `relevance` and `where` are those of
         `ingest_qrels`.
 
@@ -215,7 +215,7 @@ class Warehouse:
     def ingest_run(
         self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
-        """Load a run; sources are those of `ingest_qrels`.
+        """Load a run; sources are as in `ingest_qrels`.
 
         Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. A row may have lists of
         documents and scores, or a ranked list of documents alone. `run_at` is when the
@@ -257,7 +257,7 @@ class Warehouse:
         Returns the outcome of each source, in order. A source that cannot be loaded, or that would
         be the same run as an earlier one, has an error as its outcome; the others are still loaded.
         `on_run` is called with each source and its outcome as it is done. `sources` can also be one
-        path or table. The other arguments are those of `ingest_run`.
+        path or table. The other arguments are as in `ingest_run`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -379,9 +379,9 @@ class Warehouse:
     ) -> LoadedTexts:
         """Load the texts of queries or documents: a table with one row per id.
 
-        `id`, `title` and `text` name the columns, by default those of BEIR (`_id, title, text`),
+        `id`, `title` and `text` name the columns, by default as in BEIR (`_id, title, text`),
         MS MARCO and others; a TSV file without a header has the id first and the text last. A dict
-        is `{id: {"title": title, "text": text}}`. The texts are shown beside queries and documents;
+        is `{id: {"title": title, "text": text}}`. The texts are shown next to queries and documents;
         replicas leave them out unless they are asked for. `name` is by default the
         file's stem; other texts of the same name need `replace`.
 
@@ -518,11 +518,11 @@ class Warehouse:
 
         `method` is a name that `warehouse fusions` lists, as in "rrf(k=20)". `normalise` is the name
         of a normalisation, by default min-max if the method reads scores.
-        `weights` are in the order of the runs. `queries` is "union" (those of any run) or "common"
-        (those of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
+        `weights` are in the order of the runs. `queries` is "union" (of any run) or "common"
+        (of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
         judged queries of `train_queries` (ids, or a file of them) or a `train_share` of the judged
         queries; the new run has these queries too, unless `leave_out_training`. Its documents stand
-        by score, then by id, both descending. The other arguments are those of `ingest_run`. Raises
+        by score, then by id, both descending. The other arguments are as in `ingest_run`. Raises
         UsageError for wrong names and missing arguments, and ConflictError if the name is taken by
         other content.
 
@@ -628,7 +628,7 @@ class Warehouse:
     ) -> Edited:
         """Rename a run, or change its system and tags, without another version of its predictions.
 
-        A `name` is that of all its versions; system and tags are those of the current one. An empty
+        All its versions share a `name`; system and tags belong to the current one. An empty
         `system` removes it, and `without` names tags to remove. Raises UsageError if there is no such
         run or tag, or if another run has the name.
 
@@ -897,7 +897,7 @@ class Warehouse:
         """Recompute stored values from the stored predictions and compare every bit.
 
         It recomputes all evaluations, or a `sample` of that many, each with its queries. Nothing is
-        stored, but with `renew` the current values are first derived anew if they are wrong. Whatever
+        stored, but with `renew` the current values are first derived again if they are wrong. Whatever
         the dataset (default: all), the whole database is searched for rows that cannot be right. Returns
         the numbers that differ: `dataset, run, metric, protocol, part, query_id, position, what, stored,
         computed, evaluation_id`. Attributes: `is_good,
@@ -996,7 +996,7 @@ class Warehouse:
         day ends at midnight UTC, and a time without a zone is UTC. `qrels` selects a version of the
         qrels; no board mixes versions.
 
-        With `ci`, a column 'AP ±' beside each metric has the half-width of the t-interval of the
+        With `ci`, a column 'AP ±' next to each metric has the half-width of the t-interval of the
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
         `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
@@ -1103,7 +1103,7 @@ class Warehouse:
         After the run come the query and the metric, or the metric and the query, as in the command.
 
         Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
-        texts of documents. A document's part is the value of the list cut after it, minus that of
+        texts of documents. A document's part is the value of the list cut after it, minus the value of
         the list cut before it; the parts add up to the value. `metric` is by default the first that
         the dataset has values of. `top` is how many documents are shown; default: the metric's
         cutoff, or 20 without one. Attributes: `value, recomputed, is_stale, relevant_missed,
@@ -1378,7 +1378,7 @@ class Warehouse:
         one-sided paired t-test over the queries says at `alpha` (0.05) that this is not chance; with
         `strict`, if the value over all queries is worse by more than `max_drop`, untested; or if the
         value is below `min` or above `max`. With these alone, any drop is good. Of runs that are not
-        worse, night after night, at most alpha are called worse, also beside the best of many; with
+        worse, night after night, at most alpha are called worse, also against the best of many; with
         several metrics, alpha is divided by their number. With `sequential`, p is of a test that may
         be repeated as judgments of more queries come in: if the run is not worse, p is ever below
         `alpha` with a chance of at most `alpha`. It needs a metric whose range is known. A run is

@@ -70,7 +70,7 @@ def of_datasets(
 
     Columns: `place, run, system` (by="system": `place, system`), one per metric with the mean over
     the datasets, followed by one per dataset if `each`, then `answered, judged`. With `ranks`,
-    `mean_rank, borda, standard_score` come after the place, which is then that of the mean rank.
+    `mean_rank, borda, standard_score` come after the place, which is then the rank of the mean rank.
     """
     found = _chosen(con, datasets, metrics, protocol)
     if sort is not None and any(sort not in there for there in found.values()):

@@ -64,7 +64,7 @@ def agree(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Agreement:
-    """Compare rankings of documents or of runs; the arguments are those of `Warehouse.agree`."""
+    """Compare rankings of documents or of runs; the arguments are as in `Warehouse.agree`."""
     check_word("kind of ranking", of, OF)
     rules = stored_metrics.stored_rules(con, protocol)
     names, asked = check_names("runs", runs), check_several("metrics", metrics)

@@ -37,7 +37,7 @@ def width_of(metric: str) -> str:
 
 
 def with_intervals(con: Connection, shown: Board, protocol: Protocol, alpha: float) -> Board:
-    """Return a board with the half-width of each mean's t-interval in a column beside it."""
+    """Return a board with the half-width of each mean's t-interval in a column next to it."""
     paired_tests.How(alpha=alpha)
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
     rows = con.execute(
@@ -143,7 +143,7 @@ def rank_intervals(
 ) -> Ranked:
     """Return the ranks of the runs of a whole board by the metric, or by the first of the board.
 
-    If they are to hold `together`, from and to are those of Tukey's test of all pairs.
+    If they are to hold `together`, from and to come from Tukey's test of all pairs.
 
     The queries are resampled with replacement, all runs have the same draws, and in each draw the
     runs are ranked by their means (Goldstein and Spiegelhalter 1996; bootstrap of topics: Sakai 2006).
@@ -251,7 +251,7 @@ def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[st
 def _wider(
     con: Connection, shown: Board, runs: list[str], columns: Sequence[_Column], note: str, name: str
 ) -> Board:
-    """Return a board with more columns, each after an existing one; `runs` are those of its rows."""
+    """Return a board with more columns, each after an existing one; `runs` names the run of each row."""
     wanted = [
         wide
         for column in shown.relation.columns

@@ -84,14 +84,14 @@ def compare(
     choice: Choice = run_choice.ALL,
     sort: str | None = None,
 ) -> Compared:
-    """Compare runs with some bases; the arguments are those of `Warehouse.compare`."""
+    """Compare runs with some bases; the arguments are as in `Warehouse.compare`."""
     if judged_only and (as_of is not None or qrels is not None):
         raise UsageError(
             "judged_only: is computed from what there is now; leave as_of and qrels out"
         )
     named, against = check_names("runs", runs), check_names("bases", bases)
     state = past_state.state(as_of, qrels)
-    # what is named is read, whatever is chosen beside it
+    # what is named is read, whatever is chosen next to it
     reads = replace(choice, named=(*named, *against))
     if how.scale is not None and (all_relevant or store):
         raise UsageError(

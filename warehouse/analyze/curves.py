@@ -31,7 +31,7 @@ class Trace:
     `relation` has the columns `run, position, x, y`, and `queries`, the number of queries with a
     point, if not every query has a point at every x. `areas` are the areas under the curves by run,
     if they have a meaning; `goodness` is what runs are compared by. `computed` counts newly
-    computed curves, `stale` those of them that an older formula had given, and `is_stored` says
+    computed curves, `stale` the curves that an older formula had given, and `is_stored` says
     whether they were stored. `notes` are sentences for people.
     """
 

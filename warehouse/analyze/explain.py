@@ -1,7 +1,7 @@
 """The source of one query's value, and what each document of the list adds to it.
 
 The part of a document is the change of the value at its rank: the value of the list cut after it,
-minus that of the list cut before it, or minus 0 if that is undefined. The engine computes these
+minus the value of the list cut before it, or minus 0 if that is undefined. The engine computes these
 values with the metric's own template, for all cuts at once. So the parts add up to the value for
 every metric; if the metric is a sum over the documents found, as AP and nDCG are, they are its
 terms.
@@ -87,7 +87,7 @@ def explain(
     protocol: str,
     qrels: int | None,
 ) -> Explanation:
-    """Explain a current run's value for a query; the arguments are those of `Warehouse.explain`."""
+    """Explain a current run's value for a query; the arguments are as in `Warehouse.explain`."""
     check_at_least(0, top=top)
     database.refuse_collected(con, "the documents behind a value")
     with past_state.put_one(con, dataset, past_state.state(None, qrels)) as (found, _):

@@ -70,7 +70,7 @@ def accepted(con: duckdb.DuckDBPyConnection) -> set[int]:
 def listed(
     con: duckdb.DuckDBPyConnection, dataset: str | None, *, red: bool = False
 ) -> duckdb.DuckDBPyRelation:
-    """Return the verdicts on current runs, newest first; with `red`, those of red ones."""
+    """Return the verdicts on current runs, newest first; with `red`, on red ones only."""
     datasets.check(con, dataset)
     return database.keep(
         con,

@@ -50,7 +50,7 @@ def history(
     runs: Choice = run_choice.ALL,
     compute: bool = True,
 ) -> Timeline:
-    """Return the runs of a dataset over time; the arguments are those of `Warehouse.history`.
+    """Return the runs of a dataset over time; the arguments are as in `Warehouse.history`.
 
     Without `compute`, only stored values are in it.
     """

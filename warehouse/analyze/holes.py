@@ -53,7 +53,7 @@ def holes(
 ) -> Holes:
     """List the unjudged documents among the first of runs, for the queries that count.
 
-    The arguments are those of `Warehouse.holes`. Raises UsageError if there are no qrels.
+    The arguments are as in `Warehouse.holes`. Raises UsageError if there are no qrels.
     """
     check_at_least(1, depth=depth, top=top)
     database.refuse_collected(con, "unjudged documents")

@@ -42,7 +42,7 @@ def leaderboard(
     runs: run_choice.Choice = run_choice.ALL,
     compute: bool = True,
 ) -> Board:
-    """Return the board of some datasets; the arguments are those of `Warehouse.leaderboard`.
+    """Return the board of some datasets; the arguments are as in `Warehouse.leaderboard`.
 
     Without `compute`, only stored values are on it.
     """
@@ -100,7 +100,7 @@ def leaderboard(
                 )  # fmt: skip
                 if ci or ties or ranks:
                     from warehouse.analyze import board_intervals, paired_tests
-                # groups and ranks are those of the whole board, also if only its top is shown
+                # groups and ranks are over the whole board, also if only its top is shown
                 groups = None
                 if ties:
                     test = board_intervals.tested([order, *make().metrics])

@@ -31,7 +31,7 @@ def queries(
 ) -> tuple[Relation, tuple[str, ...], dict[str, str]]:
     """Return a run's values query by query, with notes, and the names that were asked for.
 
-    The arguments are those of `Warehouse.queries`.
+    The arguments are as in `Warehouse.queries`.
     """
     check_at_least(1, worst=worst)
     state = past_state.state(as_of, qrels)

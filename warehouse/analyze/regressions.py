@@ -122,7 +122,7 @@ class Limits:
 
         A run that was good by luck stays the last accepted one while others are red, and each of these
         is compared with it. Of runs that are all equal, a test at level a then calls more than a red:
-        the share is that of a Markov chain, whose state is the value of the reference. At the level
+        the share comes from a Markov chain, whose state is the value of the reference. At the level
         alpha / (1 + 2.1 sqrt(alpha)) it is at most alpha, for alpha from 0.001 to 0.2.
 
         >>> round(Limits().level("last"), 4), round(Limits(num_metrics=2).level("a run"), 4)
@@ -169,7 +169,7 @@ class Gate:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells its verdicts from those of other gates."""
+        """The values that tell its verdicts from other gates' verdicts."""
         return self.metric, self.protocol, str(self.group), self.against, str(self.limits)
 
     def prefixed(self, text: object) -> str:
@@ -210,7 +210,7 @@ class LoadedRun:
 
     @property
     def name(self) -> str:
-        """Its name; that of an earlier version says which."""
+        """Its name; an earlier version's name says which."""
         return self.run if self.is_current else f"{self.run} (version {self.version})"
 
     @property
@@ -221,14 +221,14 @@ class LoadedRun:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of a run beside that of its reference; None where there is none.
+    """One metric of a run and of its reference; None where there is none.
 
     `run_id`, `reference_id`, `qrels_id` and `fingerprint` are the keys of the two runs, and of what
     the value is of. `against` is the name of the reference; of an earlier version of a run it is
     "NAME (version 1)". `num_versions_left_out` of the run's own have no value by the same formula
     against the current qrels.
 
-    `p` is that of a one-sided test that the drop is larger than the limit, over the `num_pairs`
+    `p` comes from a one-sided test that the drop is larger than the limit, over the `num_pairs`
     queries that both have a value of; None where nothing was tested. `low` and `high` are the ends of
     the interval of the difference, whose level fits the test: the drop is larger than the limit if
     the whole interval is. `could_see` is the drop that the test finds in four of five cases.
@@ -354,7 +354,7 @@ def check(
     protocol: str,
     unchecked: str,
 ) -> Check:
-    """Compare a run with an earlier one; the arguments are those of `Warehouse.check`."""
+    """Compare a run with an earlier one; the arguments are as in `Warehouse.check`."""
     asked = check_several("metrics", metrics)
     if not asked:
         raise UsageError("name a metric to compare the runs by")
@@ -639,7 +639,7 @@ class _Line:
         )
 
     def _tested(self, run: LoadedRun, found: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Return a test with its verdict, its interval and its p beside a reference that was chosen."""
+        """Return a test with its verdict, its interval and its p against a chosen reference."""
         if not limits.are_tested:
             drop = round(found["drop"], stored_metrics.DIGITS)
             return found | {"p": None, "is_worse": drop > limits.budget}
@@ -803,9 +803,9 @@ _POINTS = [(step / 4, _NORMAL.pdf(step / 4) / 4) for step in range(-36, 37)]
 
 
 def chosen_p(p: float, number: int) -> float:
-    """Return the one-sided p of a run beside the best of `number` others, from that of the pair.
+    """Return the one-sided p of a run against the best of `number` others, from the p of the pair.
 
-    It is Dunnett's for one run beside many, by the normal distribution: the chance that the best of
+    It is Dunnett's for one run against many, by the normal distribution: the chance that the best of
     `number` runs that are all equal to it is as far above it.
 
     >>> round(chosen_p(0.05, 1), 12), round(chosen_p(0.05, 2), 3)

@@ -147,7 +147,7 @@ def anova_queries(
     """Return how many queries a one-way analysis of variance needs (Sakai 2016, Topic set size design).
 
     It is to find at alpha, with this power, that so many runs differ, if the best and the worst are at
-    least a difference apart; `variance` is that of the error. None above ten million. Needs "stats".
+    least a difference apart; `variance` is the error's. None above ten million. Needs "stats".
 
     >>> anova_queries(3, 0.5, 1.0, 0.05, 0.8)
     79

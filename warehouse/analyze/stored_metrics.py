@@ -213,7 +213,7 @@ def with_missing(
 ) -> Mapping[str, int]:
     """Compute the values of metrics that are not stored, for this connection; return runs by metric.
 
-    They are those of the runs that are read, or of some `runs` alone, in the parts of a slice if
+    They are values of the runs that are read, or of some `runs` alone, in the parts of a slice if
     there is one. Without names, they are the metrics that some run of each dataset has values of
     against the qrels that are read; else those that are stored against others, or the usual ones.
     What is gone, as the runs that were forgotten since, has no values. A board of the past without

@@ -105,7 +105,7 @@ def known_relation(rows: Iterable[Row], relation: str) -> str:
 
 
 def page(rows: Iterable[Row]) -> str:
-    """Return the columns of views and tables, for people; the rows are those of `Warehouse.schema`.
+    """Return the columns of views and tables, for people; the rows are as in `Warehouse.schema`.
 
     >>> print(page([("view", "v", None, None, "One row per x.", "from v"),
     ...             ("view", "v", "a", "integer", "The a.", None)]), end="")
@@ -120,7 +120,7 @@ def page(rows: Iterable[Row]) -> str:
 
 
 def overview(rows: Iterable[Row]) -> str:
-    """Return a line for each view, macro and table; the rows are those of `Warehouse.schema`.
+    """Return a line for each view, macro and table; the rows are as in `Warehouse.schema`.
 
     >>> print(overview([("view", "v", None, None, "One row per x, or y. Not z.", "from v")]), end="")
     v  One row per x, or y.

@@ -5,10 +5,10 @@ is in `trec_eval`). It has:
 
 - `SECTION` and `PLACE`: where `warehouse --help` lists it.
 - `EXAMPLES`: for each command its examples, which end its help and are run by a test. The function
-  of `metrics` is called metrics, that of `metrics show` is called show.
+  of `metrics` is called metrics, and of `metrics show`, show.
 - perhaps `ALSO`: other names of the commands below it.
 - perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
-- perhaps `SETTINGS`: those of Typer's context.
+- perhaps `SETTINGS`: settings of Typer's context.
 
 Nothing else lists the commands; extensions name their modules. A call imports only the module of
 the command that it needs.

@@ -1,6 +1,6 @@
 """Names that the shell completes: of datasets, runs, systems, metrics, protocols and slices.
 
-They are those of the database that the words so far mean. Whatever is wrong, nothing is proposed: a
+They come from the database that the words so far mean. Whatever is wrong, nothing is proposed: a
 shell that completes a word has no place for errors.
 """
 

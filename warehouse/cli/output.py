@@ -29,7 +29,7 @@ _COMPRESSED = ("gz", "bz2", "xz", "zst")
 def say(text: str, screen: Screen | None = None) -> None:
     """Print narration to stderr, with control characters from names and values escaped.
 
-    Beside a table on a screen it is dim.
+    Next to a table on a screen it is dim.
     """
     shown = visible(text, lines=True)
     is_beside = screen is not None and sys.stderr.isatty()

@@ -126,7 +126,7 @@ def _options(kind: Any) -> Iterator[Any]:
 
 
 def toml_types(kind: Any) -> list[type]:
-    """Return the types that TOML has for those of a field; null and a second number are left out.
+    """Return the types that TOML has for the types of a field; null and a second number are left out.
 
     >>> toml_types(list[str] | float | int | None)
     [<class 'list'>, <class 'float'>]

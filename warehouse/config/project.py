@@ -1,6 +1,6 @@
 """A project: what the nearest `warehouse.toml` says, and the files that it names.
 
-The file is that of the current folder or of the nearest folder above it, or the one that
+The file is in the current folder or in the nearest folder above it, or the one that
 WAREHOUSE_CONFIG or `using` names; the table [tool.warehouse] of a `pyproject.toml` serves as well. A
 file that is found, not named, must belong to the caller, as must its folder: it decides what is read
 and run. WAREHOUSE_TRUST lists other folders that are trusted. Paths in the file are relative to it. It

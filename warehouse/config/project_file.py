@@ -117,7 +117,7 @@ class Gate(_Table, frozen=True, kw_only=True):
 
 
 class Protocol(_Table, frozen=True, kw_only=True):
-    """The rules of an evaluation; keys that are missing are those of the protocol that it extends."""
+    """The rules of an evaluation; missing keys come from the protocol that it extends."""
 
     extends: str | None = None
     summary: str | None = None

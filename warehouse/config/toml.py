@@ -25,7 +25,7 @@ _LINE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of documen
 class Document:
     """The record in a file, with the TOML that it was read from, whose lines errors name.
 
-    `first_line` is that of the TOML in the file, `inside` the table in it that the record is.
+    `first_line` is the first line of the TOML in the file, `inside` the record's table in it.
     """
 
     where: str

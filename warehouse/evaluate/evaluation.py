@@ -53,7 +53,7 @@ def evaluate(
     buckets: int | None = None,
     exchange: str | os.PathLike[str] | None = None,
 ) -> Outcome:
-    """Compute what is missing or stale; the arguments are those of `Warehouse.evaluate`."""
+    """Compute what is missing or stale; the arguments are as in `Warehouse.evaluate`."""
     check_at_least(1, qrels=qrels)
     division = _division(engine, master, by, buckets, exchange)
     rules, sliced = protocols.get(protocol), check_names("slices", slices)
@@ -109,7 +109,7 @@ def compute(
 
     The values of a window of runs are precomputed, and the file is opened for writing to store
     them: memory does not grow with the number of runs, and nobody else who writes waits long. If what
-    they depend on has changed by then, they are computed anew, at last while the file is open. Values
+    they depend on has changed by then, they are recomputed, at last while the file is open. Values
     of the parts of a slice always are, because its members may depend on those of the whole. With a
     `division`, an engine precomputes the values.
     """
@@ -168,7 +168,7 @@ class _Work:
 
 
 def _precompute(staging: Staging, work: _Work) -> Outcome:
-    """Precompute values and store them, then those of parts. Raises ChangedError."""
+    """Precompute values and store them, then the values of parts. Raises ChangedError."""
     con, found = staging.con, work.found
     with _precomputation(staging, work.division) as precomputation:
         asked = work.candidates(con)

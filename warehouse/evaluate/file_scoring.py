@@ -47,7 +47,7 @@ class ScoredRun:
 
 @dataclass(frozen=True)
 class Scored:
-    """What was read to score some runs, besides the values in `query_score` and `score`.
+    """What was read to score some runs, apart from the values in `query_score` and `score`.
 
     The runs are numbered from `first`.
     """

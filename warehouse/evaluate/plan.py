@@ -32,7 +32,7 @@ _TEMPLATE_ERRORS = (
 class Contents:
     """The other contents of a dataset: hashes of the training set, some attributes and the nuggets.
 
-    The attributes are those of the documents and those of the queries, each by name. What judges say
+    The attributes of the documents and of the queries are given by name. What judges say
     of the answers of a run is a content of the run: see `requirements.assessed`.
     """
 
@@ -51,7 +51,7 @@ class _Read:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What must be in scope besides judgments and hits."""
+        """What must be in scope apart from judgments and hits."""
         return frozenset(need for table in self.scope if (need := relations.SCOPE[table]))
 
     def add(self, table: str, scope: Iterable[str]) -> None:
@@ -223,7 +223,7 @@ class Plan:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what the metrics need in scope besides judgments and hits: see relations.SCOPE."""
+        """Return what the metrics need in scope apart from judgments and hits: see relations.SCOPE."""
         of_metrics = (self.needs_of(metric) for metric in self.queries)
         return self.protocol.needs.union(*of_metrics)
 
@@ -311,7 +311,7 @@ class Plan:
         return rules
 
     def needs_of(self, metric: Metric) -> frozenset[str]:
-        """Return what one metric needs in scope besides judgments and hits."""
+        """Return what one metric needs in scope apart from judgments and hits."""
         self.add(metric)
         return self.read[str(metric)].needs | self.protocol.needs
 

@@ -25,10 +25,10 @@ from warehouse.store.file import Staging
 
 # The most predictions of the runs whose hits are copied at one time.
 BATCH_COPIED = 50_000_000
-# Tables that are found before the file's own: those of values, and copies.
+# Tables that shadow the file's own: tables of values, and copies.
 _VALUES = ("evaluation", "query_score", "score", "curve_point")
 _COPIES = ("hit", "hit_set", "ranking", "judgment", "preference")
-# Further needs of metrics (`Plan.needs`) that the copies satisfy, besides judgments and hits.
+# Further needs of metrics (`Plan.needs`) that the copies satisfy, apart from judgments and hits.
 _COPIED = frozenset({"iterations", "preferences"})
 
 

@@ -64,7 +64,7 @@ predictions begin in their source |
     | `query_key` | a type | the type of `query_id` in all of these but the predictions: an enumeration \
 that sorts as the ids do, or text if there are very many |
 
-    Beside these, `pending` says what is computed, and `query_score`, `score` and `curve_point` take
+    Apart from these, `pending` says what is computed, and `query_score`, `score` and `curve_point` take
     the values: see evaluate/engine.py. The tables of a reader, `staged` and its neighbours, belong
     to the readers.
     """
@@ -90,7 +90,7 @@ that sorts as the ids do, or text if there are very many |
         return [int(row[0]) for row in rows]
 
     def rankings(self, protocol: Protocol, *, of_part: bool = False) -> None:
-        """Put the stored list lengths of the runs in scope, or those of a part: `scope_ranking`.
+        """Put the stored list lengths of the runs in scope, or of a part: `scope_ranking`.
 
         Where the protocol leaves documents out, the predictions must be in scope.
         """
@@ -98,7 +98,7 @@ that sorts as the ids do, or text if there are very many |
         self._con.execute(render("scope/rankings", **words))
 
     def hits(self, protocol: Protocol, qrels_id: int, *, of_part: bool = False) -> None:
-        """Put the stored hits of the runs in scope, or those of a part: fills `scope_hit`."""
+        """Put the stored hits of the runs in scope, or of a part: fills `scope_hit`."""
         self._con.execute(
             render("scope/hits", qrels_id=qrels_id, ordering=protocol.ordering, of_part=of_part)
         )

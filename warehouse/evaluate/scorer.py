@@ -117,7 +117,7 @@ def scorer(
 ) -> Scorer:
     """Read qrels once, to score one run after another against them, as in a training loop.
 
-    The arguments are those of `score`, and so are the values, to the bit. Qrels, ideal rankings and
+    The arguments are as in `score`, and so are the values, to the bit. Qrels, ideal rankings and
     SQL are kept in memory; a call reads only its run. Use it in a `with` block, which frees the
     memory. Values are there until the next call. A scorer belongs to the thread that made it.
 
@@ -142,7 +142,7 @@ def prepare(
     resources: database.Resources | None = None,
     **how: Unpack[Files],
 ) -> Scorer:
-    """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
+    """Read qrels for metrics that were asked for; the other arguments are as in `scorer`."""
     con = database.scratch(resources or database.Resources())
     try:
         return Scorer(con, asked, *file_scoring.opened(con, qrels, asked.work, **how))

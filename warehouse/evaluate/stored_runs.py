@@ -33,7 +33,7 @@ _NEW = 0
 
 @dataclass(frozen=True)
 class Job:
-    """A plan to compute for runs, or for those of one dataset: for the whole, and `by` slices.
+    """A plan to compute for runs, or for the runs of one dataset: for the whole, and `by` slices.
 
     A job for parts alone, without the `whole`, is skipped if its slice has changed.
     """

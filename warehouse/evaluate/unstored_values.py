@@ -42,7 +42,7 @@ def put_judged_only(
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> None:
-    """Replace the stored values that are read by those of lists without unjudged documents."""
+    """Replace the stored values that are read by values of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
     for statement in own_schema.statements():
         con.execute(statement)
@@ -60,7 +60,7 @@ def put_missing(
     """Add the values that are not stored to those that are read; return the runs by metric.
 
     They are computed from the stored hits, or from the predictions of runs that have none yet. With
-    a slice, they are those of its parts. With `leave_out`, nothing is computed of a metric that some
+    a slice, they are values of its parts. With `leave_out`, nothing is computed of a metric that some
     run has a value of, and the other runs have none.
     """
     lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
@@ -110,7 +110,7 @@ def _beside(
 ) -> Iterator[None]:
     """Keep what an evaluation of some runs stores beside what is read, and then read both.
 
-    With a slice, the values of the metrics over the whole are computed anew.
+    With a slice, the values of the metrics over the whole are recomputed.
     """
     needed = {(run.run_id, run.qrels_id) for run in runs}
     with_hits = con.execute(

@@ -161,7 +161,7 @@ def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[obje
 
 
 def renew(file: WarehouseFile) -> None:
-    """Derive the stored current values anew, if they are not those of the newest versions."""
+    """Derive the stored current values again, if they do not belong to the newest versions."""
     with file.read() as con:
         is_right = not con.execute(render("checks/stored_current")).fetchall()
     if not is_right:

@@ -73,7 +73,7 @@ def fuse(
     protocol: str,
     replace: bool,
 ) -> Fused:
-    """Merge runs of a dataset into a new one; the arguments are those of `Warehouse.fuse`."""
+    """Merge runs of a dataset into a new one; the arguments are as in `Warehouse.fuse`."""
     which = recipes.check_queries(queries)
     names = check_names("runs", runs)
     if options.name in names:

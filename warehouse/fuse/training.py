@@ -57,7 +57,7 @@ class Training:
 def choose(
     con: duckdb.DuckDBPyConnection, dataset: str, queries: Iterable[str] | None, share: float | None
 ) -> Training:
-    """Return those of some queries that are judged, or a share of all judged queries.
+    """Return the judged ones of some queries, or a share of all judged queries.
 
     A share always selects the same queries: it takes them in the order of the MD5 of their ids.
     Raises UsageError if none is left to train on.

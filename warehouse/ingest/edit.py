@@ -14,7 +14,7 @@ from warehouse.store import checksums
 
 @dataclass(frozen=True)
 class Edited:
-    """A run as it is called and described now: the tags are those of its current version."""
+    """A run as it is called and described now: the tags belong to its current version."""
 
     dataset: str
     run: str

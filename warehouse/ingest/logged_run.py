@@ -37,7 +37,7 @@ def log_run(
 
     `scores` is what `Warehouse.ingest_run` takes, as `{query: {document: score}}`. The run's name is
     `name`, by default the system and the step, as in "ours-1200"; the step is a tag, too. The file is
-    complete as soon as it is there, and never changes: its name has a hash of the content. Beside it,
+    complete as soon as it is there, and never changes: its name has a hash of the content. Next to it,
     and before it, its side-car is written. No database is opened, so that any number of processes may
     log. Raises InputError for scores that could not be loaded, and UsageError.
 

@@ -46,7 +46,7 @@ class RunOptions:
     """The description of a run that does not come from its content.
 
     A run with the same content that is there already gets another `system` or other `tags` only if
-    they are given and differ. `exact` names those of system, tags and time that hold exactly as
+    they are given and differ. `exact` names which of system, tags and time hold exactly as
     given here, so that a missing value clears the stored one. `rename` says how to give the run
     another name, if not by its option, or is None if it keeps its name. With `leave_forgotten`, the
     content of a forgotten run is not loaded again. `gone` has the runs whose files are gone: of

@@ -1,4 +1,4 @@
-"""Loading values by query that other programs computed, beside those that are computed here."""
+"""Loading values by query that other programs computed, next to our own."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ForgottenScores:
 
 @dataclass(frozen=True)
 class _Options:
-    """What was asked for beside the source; `run` is None if the source names the runs."""
+    """What was asked for apart from the source; `run` is None if the source names the runs."""
 
     dataset: str
     run: str | None

@@ -32,10 +32,10 @@ Store = Callable[[duckdb.DuckDBPyConnection], _T]
 
 @dataclass(frozen=True)
 class Loaded:
-    """The outcome of loading a source; `id` is that of the run, the qrels or the training set.
+    """The outcome of loading a source; `id` names the run, the qrels or the training set.
 
     A `forgotten` run was not loaded because a run with its content was forgotten, for a `reason` if
-    one was given; `id` is then that of the version that is left, or 0. `renamed` is the earlier name
+    one was given; `id` is then the id of the version that is left, or 0. `renamed` is the earlier name
     of a run that got another one.
     """
 

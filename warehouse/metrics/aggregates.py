@@ -100,7 +100,7 @@ def of_curve(declared: tuple[Parameter, ...], default: str) -> tuple[Parameter, 
 def _check(declared: Parameter, default: object) -> None:
     if declared.default != default or not set(declared.choices) <= set(AGGREGATES):
         raise ValueError(
-            f"its choices are among {', '.join(AGGREGATES)}, its default is that of the header"
+            f"its choices are among {', '.join(AGGREGATES)}, its default comes from the header"
         )
     if POOLED not in declared.choices:
         raise ValueError(

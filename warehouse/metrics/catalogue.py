@@ -104,7 +104,7 @@ def _metric(
 def _extended(
     document: toml.Document, body: str, own: Mapping[str, _Parts]
 ) -> tuple[toml.Document, Mapping[str, object], str]:
-    """Return a header with that of the metric that it extends below it, the latter, and its SQL."""
+    """Return a header, merged with the header of the metric that it extends, the latter, and its SQL."""
     parent = document.record["extends"]
     known = [*templates.names_in("metrics"), *own]
     problem = f"extends {parent!r}"
@@ -131,7 +131,7 @@ def _built_in() -> Mapping[str, MetricTemplate]:
 
 @project.per_project
 def catalogue() -> Mapping[str, MetricTemplate]:
-    """Return every metric by its name: those of `sql/metrics`, the project's own, registered functions.
+    """Return every metric by its name: files of `sql/metrics`, the project's own, registered functions.
 
     Files of the project that are wrong are left out: see `broken`.
     """

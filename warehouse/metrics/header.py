@@ -123,7 +123,7 @@ class GridTable(_Table, frozen=True, kw_only=True):
 class FusionHeader(ParametrisedHeader, frozen=True, kw_only=True):
     """The header of a fusion method.
 
-    `needs` names what it needs besides the lists: a weight for each run, judged queries for
+    `needs` names what it needs apart from the lists: a weight for each run, judged queries for
     training, or the mean average precision of each run on these.
     """
 

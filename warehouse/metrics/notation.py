@@ -71,7 +71,7 @@ def _plain_names() -> dict[str, dict[str, tuple[Template, Alias]]]:
 
 @per_project
 def _every_name() -> dict[str, tuple[Template, Alias]]:
-    """Return every plain name of a metric: its own and those of the peers.
+    """Return every plain name of a metric: its own and its peers' names.
 
     If several peers use a name for different metrics, the first peer's meaning is used. A name that
     trec_eval or ranx has too is theirs.
@@ -339,7 +339,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
 def _in_another_case(name: str, peer: str | None) -> str | None:
     """Return the name that differs from a text only in upper and lower case, or None.
 
-    A metric's own name comes first, then that of the given peer. Raises UsageError if the other
+    A metric's own name comes first, then the given peer's. Raises UsageError if the other
     matches mean different metrics.
     """
     for names in (_metric_names(), _plain_names().get(peer or "", {}), _every_name()):

@@ -29,7 +29,7 @@ from warehouse.sql_text.templates import names_in
 DEFAULT = "default"
 # What stands between the name of a protocol and what is left out of the rankings: default~self.
 WITHOUT = "~"
-# The rules of what is left out, besides those by the name of an attribute of the queries.
+# The rules of what is left out, apart from those by the name of an attribute of the queries.
 SELF, TRAINING = "self", "training"
 # Values that other programs computed are under this name, or under it with a judge: imported:NAME.
 IMPORTED = "imported"
@@ -94,7 +94,7 @@ class Protocol:
         return frozenset({self.exclude} - {None, SELF, TRAINING})  # type: ignore[arg-type]
 
     def defaults(self, level: int | None = None) -> Defaults:
-        """Return this protocol's defaults, which replace those of the metrics."""
+        """Return this protocol's defaults, which replace the metrics' defaults."""
         return Defaults(
             level=level, params=self.params, lacks=frozenset(self.lacks), names=self.names
         )
@@ -225,7 +225,7 @@ def without(protocol: str, exclude: str | None) -> str:
 
 @project.per_project
 def catalogue() -> Mapping[str, Protocol]:
-    """Return every protocol by its name: those of protocols.toml, then the project's own."""
+    """Return every protocol by its name: first from protocols.toml, then the project's own."""
     own = project.current().protocols
     _check_names(own)
     every = {**_built_in().record, **_of_extensions(), **own}
@@ -305,7 +305,7 @@ def _error(name: str, path: KeyPath, problem: str, table: KeyPath | None = None)
 
 
 def _check_names(own: Iterable[str]) -> None:
-    # besides the protocols, the columns of the table that compares them
+    # apart from the protocols, the columns of the table that compares them
     taken = {*_built_in().record, "rule", "differs", IMPORTED}
     for name in own:
         if not _NAME.fullmatch(name):

@@ -48,7 +48,7 @@ def metric(
     from the first rank on, None for an unjudged one; and `judged`, the relevance of all judged
     documents, from high to low. It returns a number, or None if the query has no value; this counts
     as `undefined`, or is left out of the mean. Its other parameters are keyword-only, with a number,
-    True or False as default, and are those of the metric. Every such metric takes a cutoff, which
+    True or False as default, and belong to the metric. Every such metric takes a cutoff, which
     shortens `grades`.
 
     `name` is the metric's, by default the function's; `range` its lowest and highest value. The text of

@@ -68,7 +68,7 @@ class Template(Struct, frozen=True, kw_only=True):
     """What the file of a template defines.
 
     `reads` names relations, `aggregate` says how the values of the queries are combined, and
-    `undefined` is the value of a query without one. `pools` says when the SQL returns, besides the
+    `undefined` is the value of a query without one. `pools` says when the SQL returns, apart from the
     rows of the queries, a row for all of them: never, on request (asked) or always. `counts` says
     that it counts something, so that a sum of its values is a whole number. `function` computes the
     values from the rows of the SQL, which are then the lists of `graded_lists`. `other` has, by
@@ -122,7 +122,7 @@ def parts(text: str, where: str) -> tuple[toml.Document, str]:
 
 
 def header_parameters(document: toml.Document, head: ParametrisedHeader) -> tuple[Parameter, ...]:
-    """Return the parameters that a header declares, and those of the relations that it reads."""
+    """Return the parameters that a header and the relations that it reads declare."""
     own = [_parameter(document, name, one) for name, one in head.param.items()]
     checks.check_reads(getattr(head, "reads", ()), document)
     inherited: dict[str, Any] = {}
@@ -185,7 +185,7 @@ def _peer_table(
     table: TrecTable | RanxTable,
     parameters: Iterable[Parameter],
 ) -> dict[str, Any]:
-    """Return the keys of a peer's name, with its values read like those of parameters."""
+    """Return the keys of a peer's name, with its values read like values of parameters."""
     return asdict(table) | {"given": _values(document, (*path, "given"), table.given, parameters)}
 
 

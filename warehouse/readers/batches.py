@@ -67,7 +67,7 @@ class Group:
     def read(self, con: Connection) -> Iterator[Batch | Refusal]:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
-        The tables are those of `readers.stage`, made anew each time; a batch that is together also
+        The tables are those of `readers.stage`, made again each time; a batch that is together also
         has a column `run_number`.
         """
         if len(self.sources) > 1 and self.format is not None:

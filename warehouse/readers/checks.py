@@ -113,7 +113,7 @@ def list_key(together: bool) -> tuple[str, ...]:
 def _pieces(
     con: Connection, lists: str, size: int, stretch: tuple[int, int] | None = None
 ) -> list[tuple[int, int]]:
-    """Divide ranked lists, or those of a stretch, into pieces of about so many rows.
+    """Divide ranked lists, or the lists of a stretch, into pieces of about so many rows.
 
     No list is divided. If a list does not stand together, there is one piece.
     """
@@ -135,7 +135,7 @@ def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[in
 def complete(con: Connection) -> None:
     """Add the columns that checks name to `staged`, if it was read without them.
 
-    Every check but `any_problem` and those of ranked lists is run on a complete table.
+    Every check but `any_problem` and checks of ranked lists is run on a complete table.
     """
     present = types_of(con)
     if "fault" not in present:
@@ -194,8 +194,8 @@ def check_staged(
 
     The rules for rows are applied first; what is wrong in a row that they leave out does not matter.
     `words` says each problem with its position, the line by default; `diagnosis` says what the source
-    as a whole is, if anything; `columns` are those of a table, by ours. The other
-    arguments are those of `problems`.
+    as a whole is, if anything; `columns` maps our columns to a table's. The other
+    arguments are as in `problems`.
     """
     rules = row_rules.current()
     tag = None if columns is None else columns.get("tag")

@@ -2,7 +2,7 @@
 
 A scan of the bytes finds the traits of a text that tell whether the fast way of reading it is safe, in
 a fraction of the reading time; binary files are not scanned. The hash, if requested, is made from the
-same bytes; that of a long file is computed in parallel with what follows.
+same bytes; the hash of a long file is computed in parallel with reading.
 """
 
 from __future__ import annotations

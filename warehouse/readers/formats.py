@@ -188,7 +188,7 @@ class FileFormat(Format):
     aliases: ClassVar[tuple[str, ...]] = ()
     suffixes: ClassVar[tuple[str, ...]] = ()
     text_size: ClassVar[int] = 1
-    """The size of its content as TREC text relative to that of a file, measured on large runs."""
+    """The size of its content as TREC text relative to the size of a file, measured on large runs."""
 
     def source_name(self, source: LocalFile) -> str:
         """Return the path as given, or <stdin>."""

@@ -1,4 +1,4 @@
-"""ir_metadata: how a run was made, in YAML, in the first lines of its file or in a file beside it.
+"""ir_metadata: how a run was made, in YAML, in the first lines of its file or in a file next to it.
 
 The header of a run, as repro_eval writes it, stands between two lines, each line behind a `#`:
 

@@ -41,7 +41,7 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "training": ("query_id", "doc_id"),
 }
 
-# The column of the value; that of the other kinds is relevance.
+# The column of the value; the other kinds have relevance.
 VALUES: Mapping[Kind, str] = {"run": "score", "preferences": "level"}
 
 # The subjects of attributes, and the column that names each.

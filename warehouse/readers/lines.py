@@ -37,7 +37,7 @@ _WRONG = {
     "\ufeff": "begins with a byte order mark, as where files were put together: take it out",
     "\r": "holds a carriage return, as lines of old Macs end: end each line with a newline",
 }
-# The line of a comment begins so; that of data may.
+# A comment begins so; a line of data may, too.
 _HASH = "#"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # A number above is no relevance for certain: a file without a header may have anything there.

@@ -64,7 +64,7 @@ def read_records(
 ) -> Table:
     """Fill `staged_table` with the fields of records, which go to the engine as JSON Lines.
 
-    `name` is that of the source in messages; the columns of `ids` keep all their digits.
+    `name` is the source's name in messages; the columns of `ids` keep all their digits.
     """
     with scratch_folder() as folder:
         path = folder / "records.jsonl"
@@ -115,7 +115,7 @@ def columns_of_arrays(
     """Return the records of a mapping of columns, of which one has the documents; None for others.
 
     A column is a list or an array. With two dimensions, each row belongs to one query; without a
-    column of queries, its place from 0 is the query's id. `name` is that of the source in messages.
+    column of queries, its place from 0 is the query's id. `name` is the source's name in messages.
 
     >>> columns_of_arrays("<dict>", {"doc_id": [["a", "b"]], "score": [[0.5, 0.25]]}, "run", {})
     [{'doc_id': ['a', 'b'], 'score': [0.5, 0.25], 'query_id': 0}]

@@ -55,7 +55,7 @@ def of_files() -> list[FileFormat]:
 
 
 def of_objects() -> list[ObjectFormat]:
-    """Return the formats of objects in memory; those of extensions are asked first."""
+    """Return the formats of objects in memory; extensions' formats are asked first."""
     return [*(one for one in _added() if isinstance(one, ObjectFormat)), *IN_MEMORY]
 
 

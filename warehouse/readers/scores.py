@@ -21,7 +21,7 @@ from warehouse.readers.lines import insert_lines, is_number
 from warehouse.readers.tables import is_nested
 from warehouse.sql_text.quoting import ident
 
-# The formats of lines without a header; the others are those of tables.
+# The formats of lines without a header; the others are formats of tables.
 LINES = ("trec_eval", "ir_measures")
 # Our columns, each with the names that it is known by.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ def stage_scores(
     """Read values by run, query and metric into the temporary table `staged`.
 
     `queries` is a relation with the column `query_id`: of the two first columns of lines, the queries
-    are the one that holds these. `columns` maps our columns to those of a table. A value that is empty,
+    are the one that holds these. `columns` maps our columns to a table's. A value that is empty,
     null or NaN is undefined. Raises InputError and UsageError.
 
     >>> from warehouse.store import database

@@ -274,7 +274,7 @@ def _yaml(value: Mapping[str, Any], indent: str = "") -> str:
 
 
 def _statement(folder: Path, data: Mapping[str, str], dataset: str) -> dict[str, Any]:
-    """Return an in-toto statement of the digests of all files, those of left out data included."""
+    """Return an in-toto statement of the digests of all files, including left out data."""
     paths = sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
     )

@@ -68,7 +68,7 @@ _Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Line:
-    """A line: its label, its points in order, and those of them with a marker."""
+    """A line: its label, its points in order, and the points with a marker."""
 
     label: str
     points: Sequence[Mapping[str, Any]]
@@ -528,7 +528,7 @@ def end_labels(
     domain: tuple[float, float],
     goodness: Sequence[float],
 ) -> tuple[Spec, list[Spec]]:
-    """Return the lines that lead to the names beside the plot, and these, each after a sample."""
+    """Return the lines that lead to the names next to the plot, and these, each after a sample."""
     low, high = domain
     ends = [line.points[-1] for line in named]
     wanted = [(end["y"] - low) / (high - low) for end in ends]
@@ -597,7 +597,7 @@ def _names_of_records(
     for point in points:
         across, up = _pixels(point, times, domain)
         taken |= _cells((across - 5, up - 5, across + 5, up + 5))
-    # names that stand in the same way beside their points, in one layer
+    # names that stand in the same way next to their points, in one layer
     placed: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     for point in reversed(points):
         if not point["is_record"] or point["run"] == point["series"]:

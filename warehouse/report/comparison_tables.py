@@ -59,7 +59,7 @@ def named_columns(found: Compared, asked: Sequence[str]) -> list[str]:
 
 
 def data_columns(found: Compared, asked: Sequence[str]) -> list[str]:
-    """Return the columns of the data that those of the tables are made of."""
+    """Return the columns of the data that the tables' columns are made of."""
     judged = dict.fromkeys(map(_judged_name, found.metrics), ("judged",))
     values = dict.fromkeys(found.metrics, ("metric", "value"))
     made_of = {**_MADE_OF, **judged, **values}

@@ -67,7 +67,7 @@ _LATEX_MARKUP = re.compile(r"\\shortstack\[\w\]|\$?\\[A-Za-z]+|[{}]|\\(?=[&%$#_{
 _LATEX_BREAK = re.compile(r"(?=[(@])|(?<=[a-z]) (?=[a-z])")
 _LATEX_CELL = re.compile(r"(?<!\\)&|\\\\$")
 _NO_LABEL = re.compile(r"[^A-Za-z0-9]+")
-# Points: the width of one of two columns of a page, that of the lines of a page of one column, and the
+# Points: the width of one of two columns of a page, of the lines of a page of one column, and the
 # room between columns. Smaller types are so much narrower, and have less room between their columns.
 _ONE_COLUMN, _ONE_PAGE, _BETWEEN = 240, 345, 12
 # How wide a table may be that goes into the margins.

@@ -266,7 +266,7 @@ def left_out_queries(found: Mapping[str, tuple[int, Sequence[str]]]) -> str:
 
 
 def _doubts(found: Explanation) -> list[str]:
-    """Say why the parts may not be those of the stored value."""
+    """Say why the parts may not belong to the stored value."""
     gone = _forgotten([found.metric], found.protocol)
     if gone:
         return gone
@@ -368,7 +368,7 @@ def check(found: Check) -> Result:
 
 
 def gate_check(found: GateCheck) -> Result:
-    """Return the verdicts of the gates of the project's file; the notes are those of red runs."""
+    """Return the verdicts of the gates of the project's file; the notes are about red runs."""
     notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "worse"]
     if not found.verdicts:
         notes.append("no run is new, and none is red")

@@ -114,7 +114,7 @@ class Result(Facts):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what people have to know beside the table."""
+        """Return what people have to know next to the table."""
         return self.rounded_notes()
 
     def rounded_notes(self, places: int | None = None) -> tuple[str, ...]:

@@ -66,12 +66,12 @@ class Screen(Writer):
         return f"{' and '.join(parts)} to fit {self.width} columns{self.hint}"
 
     def visible(self, text: str) -> str:
-        """Return a text of tables with all control characters escaped but those of their style."""
+        """Return a text of tables with all control characters escaped except their style."""
         parts = _STYLE.split(text)
         return "".join(part if n % 2 else visible(part, lines=True) for n, part in enumerate(parts))
 
     def dim(self, text: str) -> str:
-        """Return a text as it is shown beside tables."""
+        """Return a text as it is shown next to tables."""
         return text.join(_DIM) if self.is_styled and text else text
 
     def table(

@@ -86,7 +86,7 @@ def bind(
     `column` is any column of the table, which is SQL of a relation with a name.
     """
     with errors_of(given):
-        # With a plain column beside it, an aggregate hidden in a macro does not bind.
+        # With a plain column next to it, an aggregate hidden in a macro does not bind.
         described = con.execute(
             f"describe select {column} as given, ({text}\n) as made from {table}"
         ).fetchall()

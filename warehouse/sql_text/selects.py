@@ -41,7 +41,7 @@ _LESS = frozenset({"json_serialize_plan", "make_type", "current_setting", "getva
 def problem(con: duckdb.DuckDBPyConnection, sql: str, tables: Collection[str]) -> str | None:
     """Return what is wrong with the SQL of a project's metric, or None.
 
-    `tables` are the names of those that it may read, besides its own steps.
+    `tables` are the names of those that it may read, apart from its own steps.
 
     >>> con = duckdb.connect()
     >>> problem(con, "with best as (from hits) select max(relevance) from best", {"hits"})

@@ -52,7 +52,7 @@ PUBLICATION = "publication"
 LAKE = "lake "
 # The default name of the temporary table of a result.
 RESULT = "result"
-# Where functions are: DuckDB's own, and those of the formulas.
+# Where functions are: DuckDB's own, and the formulas'.
 _FUNCTIONS = f"system.main,{functions.SCHEMA}"
 # The views and macros of the file are not in it.
 _SEARCHED = f"{_FUNCTIONS},{own_schema.STORE},{ALIAS}.{STORE},{own_schema.FOR_PEOPLE}"
@@ -269,7 +269,7 @@ def create(path: Path) -> None:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what is left beside a file of making it, also by processes that were killed."""
+    """Remove what is left next to a file of making it, also by processes that were killed."""
     for left in path.parent.glob(f".{escape(path.name)}.*.part*"):  # and its log
         left.unlink(missing_ok=True)
 
@@ -453,7 +453,7 @@ def is_as_left(path: Path) -> bool:
 
 
 def _state(path: Path) -> tuple[object, ...] | None:
-    """Return what changes with a file's content; None if there is a log beside it, or no file."""
+    """Return what changes with a file's content; None if there is a log next to it, or no file."""
     try:
         found = path.stat()
     except OSError:

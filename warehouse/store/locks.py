@@ -92,7 +92,7 @@ class _Turns:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget all threads: a new process does not have those of its parent."""
+        """Forget all threads: a new process does not have its parent's."""
         self._change = threading.Condition()
         self._readers: Counter[tuple[str, int]] = Counter()
         self._writers: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 The views and macros of a file may be made by anybody, and could read other files of the user. None of
 them is ever run: this program makes its own in the database in memory, over the file's tables, and
-finds them first. The tables are compared with those of the file's revision before one is read.
+finds them first. The tables are compared with the file's revision before one is read.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _stored(con: duckdb.DuckDBPyConnection, schema: str = "store") -> dict[str, 
 def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     """Return the revision of an attached file, or an empty text if it says none.
 
-    Raises DatabaseError if its tables are not those of the revision. Of one that this program does not
+    Raises DatabaseError if its tables do not fit the revision. Of one that this program does not
     know, nothing else is read.
     """
     found = _stored(con)
@@ -129,7 +129,7 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str:
 
 
 def is_table(con: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
-    """Whether a name is that of a base table of an attached file, which can be read as it is."""
+    """Whether a base table of an attached file, which can be read as it is, has this name."""
     sql = _stored(con, schema).get(name)
     return sql is not None and "GENERATED ALWAYS" not in sql
 
@@ -160,7 +160,7 @@ def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def put(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the views and macros that commands read, beside an attached file: all of them, or none."""
+    """Make the views and macros that commands read, for an attached file: all of them, or none."""
     make_schemas(con)
     try:
         stored = [name for name in definitions() if "." in name]

@@ -41,7 +41,7 @@ _LOADING = ("format", "columns", "normalise", "where", "repeated", "lower_is_bet
 
 @dataclass(frozen=True)
 class Ground:
-    """A file with qrels, a training set or attributes; `options` are those of loading it."""
+    """A file with qrels, a training set or attributes; `options` say how it is loaded."""
 
     kind: GroundKind
     file: Location

@@ -34,7 +34,7 @@ _LONGEST = 60.0
 _LINES = 10
 # What is asked of gates: runs that no gate has checked, the newest of each group, or one run.
 Which = Literal["new", "newest"]
-# The columns that tell the verdicts of one gate from those of others, as `Gate.key` has them.
+# The columns that tell the verdicts of one gate from other gates' verdicts, as `Gate.key` has them.
 KEY = ("metric", "protocol", "grouped_by", "against", "limits")
 
 

@@ -157,7 +157,7 @@ def filled(text: str, groups: dict[str, str]) -> str:
 
 
 def sidecars(run: Location) -> Sequence[Location]:
-    """Return the possible side-cars of a run; that of a compressed run may omit the suffix.
+    """Return the possible side-cars of a run; a compressed run's may omit the suffix.
 
     >>> [path.name for path in sidecars(Path("bm25.run.gz")) if path.suffix == ".json"]
     ['bm25.run.gz.json', 'bm25.run.json']

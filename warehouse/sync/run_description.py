@@ -1,4 +1,4 @@
-"""The description of a run beside its content: from its path, a side-car file or a git commit."""
+"""The description of a run: from its path, a side-car file or a git commit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _filled(text: str | None, groups: dict[str, str]) -> str | None:
 
 
 def sidecar(path: Location) -> Location | None:
-    """Return the file beside a run that describes it, if there is one: bm25.run.json or .yaml."""
+    """Return the file next to a run that describes it, if there is one: bm25.run.json or .yaml."""
     there = [file for file in sidecars(path) if file.is_file()]
     if len(there) > 1:
         raise InputError(f"{path}: has {len(there)} side-cars: {there[0].name}, {there[1].name}")

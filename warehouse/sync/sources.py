@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 class Source:
     """A file, its state when it was looked at, and its description.
 
-    `settings` holds everything besides the bytes that affects how it is loaded. `changed_ns` is the
+    `settings` holds everything apart from the bytes that affects how it is loaded. `changed_ns` is the
     last change of the file or its side-car. `gone` has the runs of the dataset whose files are gone:
     one of them may have been renamed. A file to `reread` is read although its state is the same.
     """
@@ -225,7 +225,7 @@ def settled(sources: Sequence[Source], seconds: float) -> tuple[list[Source], li
 
 
 def namesakes(sources: Iterable[Source], due: Iterable[Source]) -> dict[Key, UsageError]:
-    """Return those of `due` that would become the same run or attributes as another file."""
+    """Return the files of `due` that would become the same run or attributes as another file."""
     groups: dict[tuple[str, str, str], list[Source]] = {}
     for source in sources:
         groups.setdefault((source.dataset, source.kind, source.name), []).append(source)

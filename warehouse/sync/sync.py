@@ -389,7 +389,7 @@ def push(work: _Sync) -> Iterator[Event]:
 
 
 def publish(work: _Sync) -> Iterator[Event]:
-    """Make the project's replica anew if the database has changed since it was made."""
+    """Make the project's replica again if the database has changed since it was made."""
     target, source = work.asked.replica, work.database.path
     if target is None or not _is_due(work, target):
         return
@@ -408,7 +408,7 @@ def publish(work: _Sync) -> Iterator[Event]:
 
 
 def report(work: _Sync) -> Iterator[Event]:
-    """Write the project's pages anew if the database has changed since they were written."""
+    """Write the project's pages again if the database has changed since they were written."""
     target = work.asked.report
     if target is None:
         return

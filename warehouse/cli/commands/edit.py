@@ -27,7 +27,7 @@ def edit(
 ) -> None:
     """Rename a run, or change its system and tags.
 
-    Predictions and values stay, and there is no new version. System and tags are those of the
+    Predictions and values stay, and there is no new version. System and tags belong to the
     current version; tags that are not named stay. 'warehouse sync' names runs by warehouse.toml:
     a run that it loads again has the name from there.
     """

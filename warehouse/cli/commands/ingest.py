@@ -62,7 +62,7 @@ EXAMPLES = {
     ),
 }
 
-# What is in a folder beside qrels and runs; in one of BEIR or of ratings, also other splits.
+# The other files of a folder with qrels and runs; in one of BEIR or of ratings, also other splits.
 _OTHERS = ("neither qrels nor runs", "other splits or neither qrels nor runs")
 
 

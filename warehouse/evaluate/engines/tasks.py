@@ -59,7 +59,7 @@ def versions() -> Versions:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every task needs, besides its part: the metrics, their rules and the ground truth."""
+    """What every task needs, apart from its part: the metrics, their rules and the ground truth."""
 
     metrics: tuple[str, ...]
     protocol: Protocol
@@ -148,7 +148,7 @@ def check_metrics(metrics: Collection[Metric]) -> None:
 
 
 def ground_truth(con: duckdb.DuckDBPyConnection, rows: str) -> dict[str, pa.Table]:
-    """Return the tables of the ground truth in scope; `rows` is that of the judgments."""
+    """Return the tables of the ground truth in scope; `rows` names the table of the judgments."""
     names = [rows, *ATTRIBUTES.values(), "scope_training"]
     return {name: arrow(con, f"from {ident(name)}") for name in names}
 
@@ -256,7 +256,7 @@ def _size(run: object) -> int:
 
 
 def check_versions(replies: Iterable[HasVersions]) -> None:
-    """Refuse values that other versions computed than those of this process."""
+    """Refuse values that other versions than this process's computed."""
     ours = versions()
     others = [reply.versions for reply in replies if reply.versions != ours]
     if others:

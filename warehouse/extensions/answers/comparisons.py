@@ -51,7 +51,7 @@ def agreement(
     *,
     level: float,
 ) -> Found:
-    """Compare the judgments of every two judges; the arguments are those of `judges_agree`."""
+    """Compare the judgments of every two judges; the arguments are as in `judges_agree`."""
     dataset = datasets.chosen(con, dataset)
     named = stored.chosen(con, dataset, judges, least=2)
     asked = _asked(named)
@@ -77,7 +77,7 @@ def swap(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Found:
-    """Compare the boards of every two judges; the arguments are those of `judges_swap`."""
+    """Compare the boards of every two judges; the arguments are as in `judges_swap`."""
     check_at_least(2, top=top)
     _check_alpha(alpha)
     with past_state.put_one(con, dataset, past_state.NOW, choice) as (name, _):
@@ -109,7 +109,7 @@ def corrected(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Found:
-    """Correct a judge's board by another; the arguments are those of `judges_correct`."""
+    """Correct a judge's board by another; the arguments are as in `judges_correct`."""
     _check_alpha(alpha)
     if judge == by:
         raise UsageError(f"{judge}: a judge is corrected by another one")

@@ -196,7 +196,7 @@ def current(con: duckdb.DuckDBPyConnection, dataset: str) -> JudgeVersion:
         {"dataset": dataset},
     ).fetchall()
     if not rows:
-        raise UsageError(f"{dataset}: has no qrels but those of its judges")
+        raise UsageError(f"{dataset}: has no qrels except its judges'")
     if rows[0][2] != "judgments":
         raise UsageError(
             f"{dataset}: its qrels are {rows[0][2]}; judges are compared by judgments of documents"

@@ -1,7 +1,7 @@
 """Nuggets of queries, and what judges say of answers: entries of JSON, or rows of a table.
 
 Each entry becomes rows by an SQL template of `sql/answers`: `nugget_rows`, `assignment_rows`,
-`citation_rows`. The shapes that are read are those of nuggetizer 0.0.5, of the scorer of TREC DRAGUN
+`citation_rows`. It reads the shapes of nuggetizer 0.0.5, of the scorer of TREC DRAGUN
 2025, and of the support evaluation of TREC RAG 2024.
 """
 
@@ -39,7 +39,7 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class StagedAnswers:
-    """What was read into the table `staged`, whose columns are those of the template."""
+    """What was read into the table `staged`, with the columns of the template."""
 
     source: str
     format: str

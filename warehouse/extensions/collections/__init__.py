@@ -139,7 +139,7 @@ def collection(
 ) -> Result:
     """Return a report on a test collection, as its runs (default: all) show it.
 
-    Its tables are those of the sections that there is something to say about: `topics` (judged
+    Its tables are the sections that are not empty: `topics` (judged
     and relevant documents of the queries), `grades`, `pool` (documents by depth, and how many of
     them are judged), `tied` and `ties` (runs with tied scores, and how far the order within ties
     can move each value), `power` (as `discriminate` has it, by `test`), `resolution` (the best

@@ -55,7 +55,7 @@ def discriminate(
     choice: Choice = run_choice.ALL,
     on_step: Callable[[str], None] | None = None,
 ) -> Discrimination:
-    """Test every pair of runs by every metric; the arguments are those of `collections.discriminate`."""
+    """Test every pair of runs by every metric; the arguments are as in `collections.discriminate`."""
     found = comparison.compare(
         file, dataset, runs, metrics, how, bases=(), all_pairs=True, judged_only=False, judged=False,
         all_relevant=False, store=False, protocol=protocol, as_of=as_of, qrels=qrels,

@@ -26,7 +26,7 @@ _HIGHEST_LEVEL = 0.15
 def significance_levels(found: Discrimination) -> Spec:
     """Return the chart of achieved significance levels: a curve for each metric (Sakai 2006).
 
-    The pairs of runs stand by falling level, and only those of at most 0.15 are drawn. The nearer a
+    The pairs of runs stand by falling level, and only levels of at most 0.15 are drawn. The nearer a
     curve is to the origin, the more pairs its metric tells apart. Raises UsageError if no level is
     so low.
     """

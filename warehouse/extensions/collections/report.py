@@ -121,7 +121,7 @@ def collection(
     choice: Choice = run_choice.ALL,
     on_step: Callable[[str], None] | None = None,
 ) -> Collection:
-    """Make the report; the arguments are those of `collections.collection`.
+    """Make the report; the arguments are as in `collections.collection`.
 
     Each part has a connection of its own, as some put their own judgments and hits before those of
     the file.

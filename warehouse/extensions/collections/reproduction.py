@@ -54,7 +54,7 @@ class Sides:
 
     @property
     def is_replication(self) -> bool:
-        """Whether the queries are those of another dataset."""
+        """Whether the queries belong to another dataset."""
         return self.dataset != self.other
 
     @property
@@ -77,7 +77,7 @@ def reproduce(
     p: float,
     protocol: str,
 ) -> Reproduction:
-    """Measure a reproduction from stored values and lists; the arguments are those of `reproduce`."""
+    """Measure a reproduction from stored values and lists; the arguments are as in `reproduce`."""
     rules = stored_metrics.stored_rules(con, protocol)
     dataset = datasets.chosen(con, dataset)
     other = dataset if replicated_in is None else datasets.chosen(con, replicated_in)
@@ -252,7 +252,7 @@ def _notes(
 
 
 def _improvement_notes(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where er and dri are over fewer queries, those of both runs of a side."""
+    """Say where er and dri are over fewer queries: the common queries of both runs of a side."""
     notes = []
     rows = {(row["metric"], row["pair"]): row for row in found}
     for (metric, pair), row in rows.items():

@@ -57,7 +57,7 @@ def reusability(
     choice: Choice = run_choice.ALL,
     on_group: Callable[[str], None] | None = None,
 ) -> Reusability:
-    """Leave out each group's uniques; the arguments are those of `collections.reusability`."""
+    """Leave out each group's uniques; the arguments are as in `collections.reusability`."""
     check_at_least(1, depth=depth)
     rules = stored_metrics.stored_rules(con, protocol)
     if rules.is_imported:
@@ -135,7 +135,7 @@ def _boards(
     groups: Mapping[str, str],
     on_group: Callable[[str], None] | None,
 ) -> duckdb.DuckDBPyRelation:
-    """Compute the values of all runs without the uniques of each group, beside those with them."""
+    """Compute the values of all runs without the uniques of each group, and with them."""
     before = unstored_values.without_documents(con, metrics, protocol, runs, _UNIQUES, None)
     rows = con.execute(f"select distinct left_out from {_UNIQUES}").fetchall()
     with_uniques = {group for (group,) in rows}

@@ -1,6 +1,6 @@
 """What benchmarks of language and embedding models write: a value by sample or task, and metric.
 
-The shapes are those of MTEB 2.26 (a task's result: `TaskResult.to_disk`), Inspect 0.3.285 (a log as
+It reads the shapes of MTEB 2.26 (a task's result: `TaskResult.to_disk`), Inspect 0.3.285 (a log as
 JSON, or as a zip archive `.eval`) and lm-evaluation-harness 0.4.13 (`samples_TASK_DATE.jsonl`).
 """
 

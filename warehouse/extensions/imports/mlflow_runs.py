@@ -103,7 +103,7 @@ class Store:
     def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
         """Yield the files of an experiment's finished runs that match a pattern, oldest run first.
 
-        The name is that of the MLflow run. If several of its files match, the file's stem is
+        The MLflow run gives the name. If several of its files match, the file's stem is
         appended, or its path if stems are equal. If MLflow runs share a name, the oldest keeps it,
         and the others get the beginning of their id appended.
         """
@@ -168,7 +168,7 @@ class Store:
 def _tags(
     run: Any, by_id: Mapping[str, Any], within: frozenset[str] = frozenset()
 ) -> dict[str, str]:
-    """Return the tags and parameters of a run: first those of the runs that it is nested in."""
+    """Return the tags and parameters of a run: first the tags of the runs that it is nested in."""
     parent = run.data.tags.get(_PARENT)
     tags: dict[str, str] = {}
     if parent in by_id and parent not in within:
@@ -242,7 +242,7 @@ def load_experiment(
 
     `artifacts` is a pattern for their paths. Returns the source and the outcome of each artifact;
     `on_run` is called with them as each is done. Each artifact is loaded in its own transaction, and
-    one that fails does not stop the others. Parameters and tags become tags, also those of the run
+    one that fails does not stop the others. Parameters and tags become tags, also of the run
     that a run is nested in, and the start time becomes `run_at`. An artifact that was loaded before
     keeps its name; one whose run was forgotten is not loaded again. Raises UsageError for an unknown
     experiment or if mlflow-skinny is not installed, and InputError if the store is a file or folder

@@ -94,7 +94,7 @@ def _note(
     here, others = counted(num_queries, "query"), counted(num_there, "query")
     if make_current:
         return (
-            f"{dataset}: its qrels here ({here}) are current in the lake now, in place of those of "
+            f"{dataset}: its qrels here ({here}) are current in the lake now, instead of "
             f"{pushed_by} ({others})"
         )
     return (

@@ -76,9 +76,7 @@ def _parsed(name: str) -> OwnMetric:
 
 def _meant(asked: Any) -> OwnMetric:
     """Return the metric that a measure of ir_measures means."""
-    if (
-        asked.NAME == "NumRet" and "rel" in asked.params
-    ):  # with a level, those of them that are relevant
+    if asked.NAME == "NumRet" and "rel" in asked.params:  # with a level, only the relevant ones
         level = asked.params["rel"]
         return _parsed("NumRelRet" if level == 1 else f"NumRelRet(rel={level})")
     return _parsed(repr(asked))
@@ -115,7 +113,7 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
 
 
 def _needs(metric: OwnMetric) -> frozenset[str]:
-    """Return what a metric needs beside judgments and lists."""
+    """Return what a metric needs apart from judgments and lists."""
     return frozenset(plan([metric], protocols.get(_PROTOCOL)).needs_of(metric))
 
 
@@ -148,7 +146,7 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         return self._calc(run)[0]
 
     def calc(self, run: Any) -> Any:
-        """Return the values over all queries and those of each query."""
+        """Return the values over all queries and of each query."""
         return ir_measures.CalcResults(*self._calc(run))
 
     def _calc(self, run: Any) -> tuple[dict[Any, float], list[Any]]:

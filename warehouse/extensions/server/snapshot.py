@@ -157,7 +157,7 @@ class Snapshot:
         return SHOWN_METRICS if stored is None else stored.names
 
     def pages(self, path: str, metrics: tuple[str, ...] = (), then: Then = NOW) -> Pages:
-        """Return what makes each page; of another state or other metrics, those of one dataset."""
+        """Return what makes each page; of another state or other metrics, the pages of one dataset."""
         there = self.at(path) if metrics or not then.is_now else None
         if there is None:
             return self.kept.get("pages", lambda: self._pages(self.all_contents()))

@@ -105,7 +105,7 @@ class Spark:
             return pa.table({"index": pa.array([number], pa.int64()), "reply": [found]})
 
         with failures():
-            # each bucket is there, if only by a row without a run; crc32 is that of `bucket_of`
+            # each bucket is there, if only by a row without a run; crc32 is the hash of `bucket_of`
             hashed = f"crc32(encode(query_id, 'UTF-8')) % {num_buckets}"
             rows = frame.selectExpr("*", f"cast({hashed} as int) bucket")
             nothing = [f"cast(null as {kind}) {name}" for name, kind in frame.dtypes]

@@ -20,7 +20,7 @@ from warehouse.errors import UsageError, check_several, nearest
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
-# The tag by which a run is recognised that was made here, and that of one that came from MLflow.
+# The tags by which runs are recognised that were made here, or that came from MLflow.
 TAG, _FROM_MLFLOW = "warehouse_run", "mlflow_run_id"
 _VALUES = """
     select
@@ -172,7 +172,7 @@ def eval_results(
 ) -> Path:
     """Write a run's value for the Hub of Hugging Face: `.eval_results/TASK.yaml` in a model's folder.
 
-    `dataset_id` and `task_id` are those of the benchmark on the Hub, as "mteb/nfcorpus". The notes of
+    `dataset_id` and `task_id` name the benchmark on the Hub, as "mteb/nfcorpus". The notes of
     the entry name the metric and the protocol. A file of that name is replaced.
     """
     runs = {one.run: one for one in values(wh, dataset, metric, protocol)}

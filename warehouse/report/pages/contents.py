@@ -42,7 +42,7 @@ from warehouse.store.file import WarehouseFile
 MOST_COMPARED = board_intervals.MOST
 # As many rows of a board are on one page; more are only on boards that are not compared whole.
 ROWS = 100
-# The most versions of runs that a history shows besides the records, the newest ones.
+# The most versions of runs that a history shows apart from the records, the newest ones.
 MOST_TIMES = 300
 # The most predictions of runs without values for which a page computes values that nobody asked for.
 MOST_COMPUTED = 1_000_000
@@ -107,7 +107,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """The board in the order of the first metric, with what people have to know beside it.
+    """The board in the order of the first metric, with what people have to know next to it.
 
     `texts` is the board as the command writes it, by format.
     """

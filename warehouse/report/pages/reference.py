@@ -30,7 +30,7 @@ class About:
 
 
 def all_protocols() -> list[About]:
-    """Return the protocols with their rules, each beside the default."""
+    """Return the protocols with their rules, each compared with the default."""
     return [
         About(
             name,

@@ -429,7 +429,7 @@ def _how(contents: Contents, arguments: str, **words: Any) -> str:
 
 
 def _fusions(contents: Contents, at: Paths) -> dict[str, Any]:
-    """Return what the page of merged runs shows: each beside its best parent, by the first metric."""
+    """Return what the page of merged runs shows: each with its best parent, by the first metric."""
     metric = contents.names[0]
     found = [(run, merged(contents, run)) for run in contents.runs if run in contents.fusions]
     return {"contents": contents, "found": found, "metric": contents.measures[0], "name": metric}
@@ -448,7 +448,7 @@ class Parent:
 
 @dataclass(frozen=True)
 class Merged:
-    """A merged run with its row on the board, beside its parents."""
+    """A merged run with its row on the board, and its parents."""
 
     fused: analyses.Fused
     row: BoardRow
@@ -456,7 +456,7 @@ class Merged:
 
 
 def merged(contents: Contents, run: str) -> Merged | None:
-    """Return a merged run beside its parents; None for a run that is not merged."""
+    """Return a merged run with its parents; None for a run that is not merged."""
     fused = contents.fusions.get(run)
     if fused is None:
         return None
