@@ -89,7 +89,7 @@ class Found(NamedTuple):
     extension: Extension
 
 
-# What is wrong with extensions, by their names.
+# The problems of extensions, by their names.
 problems: dict[str, list[str]] = {}
 
 
@@ -103,7 +103,7 @@ def leave_out(name: str, problem: object) -> None:
 
 
 def attempt(name: str, part: str, make: Callable[[], _T]) -> Iterator[_T]:
-    """Yield what is made of a part of an extension; if it fails, warn and yield nothing."""
+    """Yield the objects made of a part of an extension; if it fails, warn and yield nothing."""
     try:
         made = make()
     except (Exception, SystemExit) as error:

@@ -868,7 +868,7 @@ class Warehouse:
         return name
 
     def status(self, dataset: str | None = None) -> Result:
-        """Return what is missing, stale, red or orphaned, and what `evaluate` would read.
+        """Return the missing, stale, red or orphaned values, and the rows that `evaluate` would read.
 
         Columns: `dataset, state, what, protocol, number, predictions, detail`. A value is missing
         if a current run has none against the current qrels for a metric that the dataset has values

@@ -176,7 +176,7 @@ def _ids(pairs: Sequence[tuple[ranked_lists.Run, ranked_lists.Run]]) -> dict[str
 
 
 def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
-    """Say what the means are over, and what is left out."""
+    """Say over which queries the means are, and which are left out."""
     rows = database.records(relation)
     notes = []
     nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]

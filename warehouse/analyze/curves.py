@@ -56,7 +56,7 @@ class Trace:
 
     @property
     def over(self) -> str:
-        """Say what the points describe: a query, or all queries, and how these are combined."""
+        """Name the subject of the points: a query, or all queries, and how these are combined."""
         if self.query is not None:
             return f"query {self.query}"
         rules = self.protocol

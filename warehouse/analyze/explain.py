@@ -124,7 +124,7 @@ def _in_order(
 
 
 def _kinds(con: Connection, dataset: str, words: Sequence[str]) -> dict[str, set[str]]:
-    """Return what each word may be: a run, a metric or a query of the dataset."""
+    """Return the possible kinds of each word: a run, a metric or a query of the dataset."""
     rows = con.execute(
         "select run, 'run' from runs where dataset = $dataset and list_contains($words, run) "
         "union select query_id, 'query' from qrels_versions "
@@ -193,7 +193,7 @@ def _explain(
 
 
 def _tie_range(con: Connection, length: int, metric: str, protocol: Protocol) -> TieRange | None:
-    """Return what the order of equal scores does to the value of the whole list, which is in scope."""
+    """Return the range of the whole list's value over all orders of equal scores; it is in scope."""
     known = known_metric(metric)
     if known is None or protocol.name not in protocols.catalogue():
         return None
@@ -204,7 +204,7 @@ def _tie_range(con: Connection, length: int, metric: str, protocol: Protocol) ->
 def _provenance(
     con: Connection, run: str, metric: str, dataset: str, protocol: Protocol
 ) -> dict[str, Any]:
-    """Return the catalogue row behind a value; refuse what has no value."""
+    """Return the catalogue row behind a value; refuse a query without a value."""
     stored_metrics.choose(con, dataset, [metric], protocol)
     asked = {"dataset": dataset, "metric": metric, "protocol": protocol.name}
     relation = con.execute(render("analyses/provenance"), asked | {"run": run})

@@ -11,7 +11,7 @@ from warehouse.errors import DefinitionError, UsageError, listing
 from warehouse.metrics.notation import parse_one
 from warehouse.store.database import ALIAS
 
-# What asks for metrics, and text between single quotes.
+# Parts of statements that ask for metrics, and text between single quotes.
 _ASKED = re.compile(r"\b(metric|metric_name|(board_as_of|compare)\s*\()", re.IGNORECASE)
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 # The most texts that are looked at.

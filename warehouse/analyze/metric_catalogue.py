@@ -72,7 +72,7 @@ def metrics_for_people(format: str) -> Relation:
     return metrics()
 
 
-# What follows the titles of metrics that are not established.
+# The suffix of the titles of metrics that are not established.
 MARKS = {"experimental": "°", "obsolete": "†"}
 # Wide enough for most titles, narrow enough for a terminal of 80 columns.
 _TITLE_WIDTH = 44

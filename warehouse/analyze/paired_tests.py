@@ -91,7 +91,7 @@ class How:
 
     @property
     def interval_by(self) -> str:
-        """Return what the intervals are by: those after an analysis of variance hold together."""
+        """Return the method of the intervals: after an analysis of variance, they hold together."""
         return "simultaneous" if self.test == "tukey-anova" else self.interval
 
     @property
@@ -100,7 +100,7 @@ class How:
         return self.test in significance.RESAMPLED or self.interval != "t"
 
     def over(self, family: str) -> str:
-        """Say what p is corrected for, as in "Holm over the 3 pairs"."""
+        """Name the correction of p, as in "Holm over the 3 pairs"."""
         if self.test in significance.OVER_ALL_PAIRS:
             return "over all pairs of runs of a metric"
         correction = significance.CORRECTIONS[self.corrected_by]
@@ -116,7 +116,7 @@ class How:
 
     @property
     def power_in_words(self) -> str:
-        """Say what is detectable and needed."""
+        """Name the detectable difference and the queries that are needed."""
         return (
             f"detectable: the smallest difference that these queries find significant in {POWER:.0%} "
             f"of cases; needed: how many queries find a difference of this size as often (paired "
@@ -125,7 +125,7 @@ class How:
 
     @property
     def rope_in_words(self) -> str:
-        """Say what the posterior probabilities are of."""
+        """Name the events of the posterior probabilities."""
         less = f"by at most {self.rope:g} in the mean" if self.rope else "by nothing"
         return (
             f"P(worse), P(equal), P(better): posterior probabilities that the run differs from the base "

@@ -40,7 +40,7 @@ def moment(given: Moment) -> dt.datetime:
 
 @dataclass(frozen=True)
 class State:
-    """What to read: everything up to a moment, against one version of a dataset's qrels.
+    """The rows to read: everything up to a moment, against one version of a dataset's qrels.
 
     None stands for the present.
     """

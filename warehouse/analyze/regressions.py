@@ -37,7 +37,7 @@ from warehouse.store import database
 BEST, LAST, BASELINE = "best", "last", "baseline"
 # The references that are chosen for each run; any other word is the name of a run.
 CHOSEN = (LAST, BEST, BASELINE)
-# What runs are grouped by, if not by a tag.
+# The default grouping of runs, without a tag.
 SYSTEM = "system"
 ALPHA = 0.05
 # How many of the queries that lost most are kept.
@@ -157,7 +157,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Gate:
-    """What makes a new run of a dataset red, in one metric; see `Warehouse.check`."""
+    """A gate for new runs of a dataset, in one metric; see `Warehouse.check`."""
 
     dataset: str
     metric: str
@@ -319,7 +319,7 @@ class Check:
 
     @property
     def limits(self) -> Limits:
-        """What is still good."""
+        """The limits of a good run."""
         return self.gates[0].limits
 
     @property
@@ -506,7 +506,7 @@ class _Line:
                 yield one
 
     def _reference(self, run: LoadedRun, red: Collection[int]) -> LoadedRun | None:
-        """Return what a run is compared with. Raises UsageError if values are missing."""
+        """Return the run's reference. Raises UsageError if values are missing."""
         against = self.gate.against
         if against == LAST:
             return self._evaluated(next(self._candidates(run, red), None), run)

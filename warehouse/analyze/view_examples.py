@@ -82,7 +82,7 @@ MACROS: dict[str, str] = {
     "scores_as_of": "select metric, count(*) as runs from scores_as_of(now()) group by all order by all",
     "compare": "from compare('dl19', 'bm25', 'tasb', 'nDCG@10')",
 }
-# What the arguments of the macros mean.
+# The meaning of the arguments of the macros.
 ARGUMENTS = {
     "dataset_name": "Name of the dataset.",
     "metric_name": "Name of the metric, as it is stored.",

@@ -1,4 +1,4 @@
-"""What goes to stdout (data) and to stderr (narration)."""
+"""Output: data to stdout, narration to stderr."""
 
 from __future__ import annotations
 

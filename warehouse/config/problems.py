@@ -1,4 +1,4 @@
-"""What is wrong with a record of a file, held against the struct that it should be."""
+"""The problems of a record of a file, held against the struct that it should be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Problem = tuple[KeyPath, KeyPath, str]
 
 
 def problems(value: Any, kind: Any, path: KeyPath, elsewhere: OtherTables) -> Iterator[_Problem]:
-    """Yield what is wrong with a value; msgspec itself stops at the first problem."""
+    """Yield the problems of a value; msgspec itself stops at the first problem."""
     for one in _options(kind):
         bare = get_origin(one) or one
         inner = get_args(one)
@@ -78,7 +78,7 @@ def _in_table(
 
 
 def _wrong(value: Any, kind: Any, path: KeyPath) -> str:
-    """Say what is wrong with one value: its type, its bounds, or that it is none of the words."""
+    """Describe the problem of one value: its type, its bounds, or that it is none of the words."""
     key = f"item {path[-1]}" if isinstance(path[-1], int) else path[-1]
     quoted = key if isinstance(path[-1], int) else repr(key)
     options = list(_options(kind))

@@ -76,7 +76,7 @@ class Project:
 
     @property
     def contents(self) -> ProjectFile:
-        """Return what the file says, by its keys."""
+        """Return the contents of the file, by its keys."""
         return _contents(self.document)
 
     @property
@@ -219,7 +219,7 @@ def per_project(make: Callable[[], _T]) -> Callable[[], _T]:
 
 @dataclass
 class Registrations:
-    """What the running program has registered that a project may have in files.
+    """The metrics and protocols that the running program has registered, as a project's files might.
 
     `count` says how often; `folders` are folders of metrics.
     """

@@ -14,7 +14,7 @@ DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
 # The default metrics.
-# What is shown of a dataset if nothing is asked for and nothing is stored.
+# The metrics of a dataset if none is asked for and none is stored.
 SHOWN_METRICS = ("nDCG@10", "AP", "P@10", "RR")
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000")
 

@@ -1,4 +1,4 @@
-"""What to compute for a list of metrics under a protocol: rendered SQL of relations and of values."""
+"""The plan to compute a list of metrics under a protocol: rendered SQL of relations and of values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import relations, templates
 from warehouse.sql_text.relations import Relation
 
-# What a metric's template calls to write an expression: see `_Writer`.
+# The macros by which a metric's template writes an expression: see `_Writer`.
 WRITERS = ("value", "part", "summed", "fact")
-# What an expression of a template may raise.
+# The errors that an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError,
@@ -44,14 +44,14 @@ class Contents:
 
 @dataclass
 class _Read:
-    """What a rendered template reads: tables of the plan and, itself or through them, in scope."""
+    """The inputs of a rendered template: tables of the plan and, itself or through them, in scope."""
 
     tables: dict[str, None] = field(default_factory=dict)
     scope: dict[str, None] = field(default_factory=dict)
 
     @property
     def needs(self) -> frozenset[str]:
-        """What must be in scope apart from judgments and hits."""
+        """The needs in scope apart from judgments and hits."""
         return frozenset(need for table in self.scope if (need := relations.SCOPE[table]))
 
     def add(self, table: str, scope: Iterable[str]) -> None:
@@ -137,7 +137,7 @@ def _facts_of(over: str) -> str:
 
 
 class _Writer:
-    """What a template calls to write its values as an expression: `value`, and the others within it."""
+    """The macros by which a template writes its values as an expression: `value` and those inside."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
@@ -311,7 +311,7 @@ class Plan:
         return rules
 
     def needs_of(self, metric: Metric) -> frozenset[str]:
-        """Return what one metric needs in scope apart from judgments and hits."""
+        """Return the needs of one metric in scope apart from judgments and hits."""
         self.add(metric)
         return self.read[str(metric)].needs | self.protocol.needs
 

@@ -1,4 +1,4 @@
-"""What metrics read: the runs and the ground truth in scope on a connection, as temporary tables."""
+"""The inputs of metrics: the runs and the ground truth in scope on a connection, as temporary tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 
 PREFERENCES = "preferences"
-# The attributes in scope, by what they describe.
+# The attributes in scope, by their subject.
 ATTRIBUTES: Mapping[Subject, str] = {
     "document": "scope_attribute",
     "query": "scope_query_attribute",

@@ -101,7 +101,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class ScoringRequest:
-    """What is asked for: the lines of metrics, and the plan that computes them under some rules."""
+    """A request: the lines of metrics, and the plan that computes them under some rules."""
 
     rules: Protocol
     lines: list[notation.Line]
@@ -125,7 +125,7 @@ def ask(
     exclude: object = None,
     **changed: Unpack[Rules],
 ) -> ScoringRequest:
-    """Return what metrics are, under a protocol whose rules may be changed.
+    """Return the request for metrics, under a protocol whose rules may be changed.
 
     With `list_silent`, a query that the run does not have is listed, whatever the protocol says.
     `exclude` is a rule of the protocol, or a source of documents to leave out.

@@ -46,7 +46,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What an evaluation did or, as a dry run, would do.
+    """The outcome of an evaluation or, as a dry run, its plan.
 
     The values of a window of runs have the same time `at`, here that of the last one, so that a board
     as of some moment never has a run by half.
@@ -334,7 +334,7 @@ def _groups(
 ) -> list[tuple[str, list[Candidate], Plan]]:
     """Return the datasets with qrels, each with its runs and the metrics that its qrels can give.
 
-    Raises UsageError before anything is computed if a metric reads what a dataset does not have.
+    Raises UsageError before anything is computed if a dataset lacks the inputs of a metric.
     """
     groups: list[tuple[str, list[Candidate], Plan]] = []
     lacking: list[str] = []

@@ -24,7 +24,7 @@ from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema
 
-# What says which runs and which truth are read; it stays cut while values are computed: see
+# The tables that say which runs and which truth are read; they stay cut while values are computed: see
 # analyze/past_state.py.
 _CATALOGUE = (
     "dataset", "qrels", "qrels_judge", "run", "training", "attribute_set",
@@ -108,7 +108,7 @@ def _beside(
     slice: str | None = None,
     metrics: Sequence[Metric] = (),
 ) -> Iterator[None]:
-    """Keep what an evaluation of some runs stores beside what is read, and then read both.
+    """Keep the rows that an evaluation stores apart from the rows that are read, and then read both.
 
     With a slice, the values of the metrics over the whole are recomputed.
     """

@@ -49,7 +49,7 @@ _STRETCH = 4_000_000
 
 @dataclass(frozen=True)
 class Verified:
-    """What was recomputed, and what differs.
+    """The recomputed values, and the differences.
 
     `differences` has a row for each number that differs: `dataset, run, metric, protocol, part,
     query_id, position, what, stored, computed, evaluation_id`. `problems` are impossible rows of
@@ -175,7 +175,7 @@ def problems(
     is_collected: bool = False,
     on_step: Callable[[str], None] | None = None,
 ) -> str:
-    """Keep what the checks of stored rows find; return the table's name.
+    """Keep the findings of the checks of stored rows; return the table's name.
 
     A file that was collected from a lake has nothing of what was loaded.
     """

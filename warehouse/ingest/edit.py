@@ -1,4 +1,4 @@
-"""What a run is called and described by, changed without another version of its predictions."""
+"""The name and the description of a run, changed without another version of its predictions."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from warehouse.store import database
 # Suffixes of tables and texts that DuckDB or Python reads whole; a part of them means nothing.
 _WHOLE = (".json", ".parquet", ".pq")
 _KINDS: tuple[Literal["qrels", "run"], ...] = ("qrels", "run")
-# What the name of qrels says if the content could be either.
+# The words in the name of qrels that decide if the content could be either.
 _NAMED = ("qrel", "judg", "truth", "rating", "label")
-# What a file of a folder is: of ratings, also a part of them.
+# The kind of a file of a folder: of ratings, also a part of them.
 _Role = Literal["qrels", "run", "training", "ratings", "test"]
 # The words in names of files that say which part of some ratings they are.
 _PARTS: Mapping[str, _Role | None] = {

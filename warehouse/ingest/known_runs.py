@@ -1,4 +1,4 @@
-"""What the catalogue knows about some runs of a dataset, read once for all, and what is added."""
+"""The catalogue's rows about some runs of a dataset, read once for all, and added rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.ingest import steps
 from warehouse.store import checksums, rows
 from warehouse.store.clock import Clock
 
-# The reason of what was forgotten because its file is gone.
+# The reason for forgetting a run whose file is gone.
 FILE_GONE = "its file is gone"
 
 

@@ -61,7 +61,7 @@ class LoadedScores:
 
 @dataclass(frozen=True)
 class ForgottenScores:
-    """What imported values of a run were removed, or would be: the number of metrics and of values."""
+    """The removal of imported values of a run, done or planned: the number of metrics and of values."""
 
     dataset: str
     run: str
@@ -72,7 +72,7 @@ class ForgottenScores:
 
 @dataclass(frozen=True)
 class _Options:
-    """What was asked for apart from the source; `run` is None if the source names the runs."""
+    """The options apart from the source; `run` is None if the source names the runs."""
 
     dataset: str
     run: str | None

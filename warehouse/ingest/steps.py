@@ -26,7 +26,7 @@ What = Literal["run", "qrels", "training"]
 _T = TypeVar("_T")
 # The versions of a named table of a dataset's documents or queries.
 ARE_OURS = "dataset_id = $dataset_id and subject = $subject and name = $name"
-# What stores a staged source, inside a transaction on the same connection.
+# The function that stores a staged source, inside a transaction on the same connection.
 Store = Callable[[duckdb.DuckDBPyConnection], _T]
 
 

@@ -14,7 +14,7 @@ AGGREGATE = "aggregate"
 WEIGHT = "weight"
 POOLED = "pooled"
 WEIGHTED = "weighted"
-# What a query without a relevant document counts as, and the value that leaves it out.
+# The value of a query without a relevant document, and the value that leaves it out.
 NO_RELEVANT = "no_relevant"
 SKIP = "skip"
 # Parameters by which documents are relevant.

@@ -38,17 +38,17 @@ MATURITY = {
     "experimental": "little used beyond what proposed it",
     "obsolete": "kept to repeat old results; nothing new is reported in it",
 }
-# What a metric does not take from the one that it extends: a peer's name means one metric.
+# Keys that a metric does not take from the one that it extends: a peer's name means one metric.
 _NOT_EXTENDED = ("names", "ranx", "trec_eval", "other")
 # The header and the SQL of a metric.
 _Parts = tuple[toml.Document, str]
 _T = TypeVar("_T")
-# What a function gets of each ranking.
+# The lists that a function gets.
 _LISTS = "select * from {{ graded_lists }}"
 
 
 class MetricTemplate(Template, frozen=True, kw_only=True):
-    """What the file of a metric defines; `range` has the lowest and the highest value.
+    """The definition in the file of a metric; `range` has the lowest and the highest value.
 
     `maturity` says how far others use it: see MATURITY.
     """
@@ -161,7 +161,7 @@ def register(name: str, header: Mapping[str, object], where: str, function: Func
 
 
 def broken() -> Mapping[str, DefinitionError]:
-    """Return what is wrong with files of the project's metrics, by the names of these metrics."""
+    """Return the problems of files of the project's metrics, by the names of these metrics."""
     return _of_project()[1]
 
 
@@ -189,7 +189,7 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
         return {}, wrong
 
     def each(names: Iterable[str], make: Callable[[str], _T]) -> dict[str, _T]:
-        """Return what is made of each name, but for the names that are wrong."""
+        """Return the result for each name, but for the names that are wrong."""
         made: dict[str, _T] = {}
         for name in names:
             try:

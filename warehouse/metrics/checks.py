@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warehouse.metrics.template import Template
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# What a template calls to write its values as an expression: see `evaluate/plan.py`.
+# The macros by which a template writes its values as an expression: see `evaluate/plan.py`.
 _WRITERS = frozenset({"value", "part", "summed", "fact"})
 # Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")

@@ -67,7 +67,7 @@ class Metric:
 
     @property
     def grain(self) -> Literal["query", "run", "all"]:
-        """Return what must be at hand for one value.
+        """Return the rows needed for one value.
 
         The list and the judgments of a query, all lists of a run that are put together, or the
         judgments of all queries.

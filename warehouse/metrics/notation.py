@@ -36,7 +36,7 @@ _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[A-Za-z]+)\((?P<inside>[^()]*)\)$")
 _AT = re.compile(r"^(?P<name>[^\s@()]+)_at_(?P<cutoff>\d+)$")
 
 Line = Requested | Relstring
-# What is parsed keeps its meaning under any protocol.
+# Parsed metrics keep their meaning under any protocol.
 MetricLike = str | Metric | Requested | Relstring
 Metrics = str | Iterable[MetricLike]
 _T = TypeVar("_T", bound=Template)

@@ -15,7 +15,7 @@ from warehouse.errors import nearest
 
 # Characters that names cannot have in the notation.
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
-# Types whose values are names, with what they are names of.
+# Types whose values are names, with the things that they name.
 _NAMES = {"attribute": "the name of an attribute", "name": "a name"}
 # Those that need no quotes.
 _PLAIN = {"attribute": re.compile(r"\w+"), "name": re.compile(r"[\w.:@+-]+")}

@@ -27,9 +27,9 @@ from warehouse.metrics.template import Template
 from warehouse.sql_text.templates import names_in
 
 DEFAULT = "default"
-# What stands between the name of a protocol and what is left out of the rankings: default~self.
+# The sign between the name of a protocol and a rule of exclusion: default~self.
 WITHOUT = "~"
-# The rules of what is left out, apart from those by the name of an attribute of the queries.
+# The rules of exclusion, apart from rules by the name of an attribute of the queries.
 SELF, TRAINING = "self", "training"
 # Values that other programs computed are under this name, or under it with a judge: imported:NAME.
 IMPORTED = "imported"
@@ -82,7 +82,7 @@ class Protocol:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what must be in scope to leave documents out: see relations.SCOPE."""
+        """Return the inputs needed in scope to leave documents out: see relations.SCOPE."""
         if self.exclude is None:
             return frozenset()
         beside = {SELF: (), TRAINING: ("training",)}.get(self.exclude, ("query_attributes",))
@@ -231,7 +231,7 @@ def catalogue() -> Mapping[str, Protocol]:
     every = {**_built_in().record, **_of_extensions(), **own}
     found = _Known(every, lambda name: _protocol(name, every))
     for name in own:
-        # what is wrong with a project's own is said at once
+        # problems of a project's own protocols are reported at once
         peer = found[name].names
         if peer is not None and peer not in peers():
             hint = nearest(peer, peers()) or f"; those are {listing(peers())}"
@@ -279,7 +279,7 @@ def of_values(name: str) -> Protocol:
 
 
 def imported(judge: str | None = None) -> Protocol:
-    """Return what stands for the unknown rules of values that another program computed.
+    """Return the protocol for the unknown rules of values that another program computed.
 
     >>> imported("gpt-4o").name
     'imported:gpt-4o'

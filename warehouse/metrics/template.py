@@ -65,7 +65,7 @@ class RanxName(RanxTable, frozen=True, kw_only=True):
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """What the file of a template defines.
+    """The definition in the file of a template.
 
     `reads` names relations, `aggregate` says how the values of the queries are combined, and
     `undefined` is the value of a query without one. `pools` says when the SQL returns, apart from the
@@ -154,7 +154,7 @@ def template(
     parameters: tuple[Parameter, ...] = (),
     **more: Any,
 ) -> _T:
-    """Return what a header and its SQL define; `more` are fields that the header does not have."""
+    """Return the definition by a header and its SQL; `more` are fields that the header does not have."""
     known = kind.__struct_fields__
     given = {key: value for key, value in asdict(head).items() if key in known}
     if isinstance(head, ParametrisedHeader):

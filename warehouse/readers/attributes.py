@@ -29,7 +29,7 @@ _DATE = re.compile(r"DATE|TIMESTAMP.*")
 
 @dataclass(frozen=True)
 class StagedAttributes:
-    """What `stage_attributes` read into the temporary table `staged_attribute`.
+    """The rows that `stage_attributes` read into the temporary table `staged_attribute`.
 
     `columns` is `{attribute: type}` in the order of the source; `num_subjects` counts the rows of the
     source, `num_values` those of the table.

@@ -177,7 +177,7 @@ def _open(source: object, hashed: bool, watched: bool) -> tuple[object, contextl
 
 
 def _batch_key(source: object, given: FileFormat | None, mapping: ColumnNames) -> _Key | None:
-    """Return what files must share to be read together, or None for those read alone."""
+    """Return the key that files read together must share, or None for files read alone."""
     if not isinstance(source, LocalFile) or not source.head:
         return None
     try:

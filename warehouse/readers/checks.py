@@ -33,7 +33,7 @@ POSITION = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
 UNREAD = "fault is not null"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line", "tag", "place")
-# What may be wrong with readable preferences: checked last, because it makes no sense for broken
+# Problems of readable preferences: checked last, because it makes no sense for broken
 # ones.
 _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 

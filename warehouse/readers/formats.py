@@ -1,4 +1,4 @@
-"""What a format is: its names, what it can hold, how a file of it is recognised, and how it is read."""
+"""A format: its names and contents, how a file of it is recognised, and how it is read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a format says of a source that it has read into the table `staged`.
+    """A format's notes on a source that it has read into the table `staged`.
 
     `ranked_by` says what the scores of a run are, `tag` is its TREC tag, `warnings` are about the
     source as a whole, `about` is what its header says of it, and `value` is the name of the column from
@@ -132,13 +132,13 @@ class Format(ABC):
 
     name: ClassVar[str]
     contents: ClassVar[tuple[Contents, ...]]
-    """What a source of this format may hold."""
+    """The possible contents of a source of this format."""
     lacks: ClassVar[Mapping[Contents, str]] = {}
     """Why it cannot hold something that one might expect."""
     names_columns: ClassVar[bool] = False
     """Whether its columns have names, so that the user can map them to ours."""
     unit: ClassVar[str] = "line"
-    """What its data consist of, for messages."""
+    """The unit in which its data are counted, for messages."""
 
     @abstractmethod
     def source_name(self, source: Any) -> str:
@@ -207,7 +207,7 @@ class FileFormat(Format):
         return kind
 
     def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
-        """Return what runs must share to be read in one statement; None if it must be read alone.
+        """Return the key that runs read in one statement must share; None if it must be read alone.
 
         Raises InputError if reading it alone would raise it.
         """

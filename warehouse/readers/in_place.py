@@ -57,7 +57,7 @@ class PredictionFile:
 def location_of(staged: Staged) -> str:
     """Return where the file of a staged run lies: its URL, or its absolute path.
 
-    Raises UsageError for what cannot be read a second time.
+    Raises UsageError for a source that cannot be read a second time.
     """
     if staged.source_sha256 is not None and staged.repeated is None:
         named = url(staged.source)

@@ -166,7 +166,7 @@ def _json_errors(source: str) -> Iterator[None]:
 
 
 def _refuse_deep(file: LocalFile) -> None:
-    """Refuse what is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
+    """Refuse JSON that is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
     with Path(file.path).open("rb") as handle:
         pieces = [handle.read()] if _is_list(file) else handle
         for number, piece in enumerate(pieces, 1):

@@ -15,7 +15,7 @@ _SIZE, _CHECKSUM = 3, 4
 # The most bytes that a header is given; those without long statistics take less than a hundred.
 _HEADER = 1 << 16
 _ALL_BITS = 0xFFFFFFFF
-# Thrift's types of fields, by what follows them.
+# Thrift's types of fields.
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 0, 1, 2, 3, 7, 8, 12
 _INTEGERS = (4, 5, 6)
 _LISTS = (9, 10)

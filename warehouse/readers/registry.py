@@ -61,7 +61,7 @@ def of_objects() -> list[ObjectFormat]:
 
 # The names of all of our columns.
 _COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}
-# What is read from sources, as the subject of a sentence.
+# The kinds of rows, as the subject of a sentence.
 _WHAT: Mapping[Contents, str] = {
     "run": "a run is",
     "qrels": "qrels are",

@@ -23,7 +23,7 @@ def with_relevance(
 ) -> dict[str, str]:
     """Return the names of columns, with the relevance's, which the expression may name.
 
-    Raises UsageError for what is not one scalar expression, and for two columns of the source.
+    Raises UsageError unless it is one scalar expression, and for two columns of the source.
 
     >>> import duckdb
     >>> with_relevance(duckdb.connect(), "rating >= 4", {"doc_id": "item"})

@@ -38,7 +38,7 @@ _REAL = re.compile("FLOAT|DOUBLE|DEC")
 
 @dataclass(frozen=True)
 class StagedScores:
-    """What `stage_scores` read into `staged (place, run, query_id, metric, value_text, value)`.
+    """The rows that `stage_scores` read into `staged (place, run, query_id, metric, value_text, value)`.
 
     `has_run` says whether the source names the run of each value. Lines of all queries together have
     the query `all`. `texts` are what has no numbers, as trec_eval's runid, and is left out.

@@ -55,7 +55,7 @@ def read(
 def batch_readings(
     con: Connection, sources: Sequence[object], ranking: Ranking, value: str
 ) -> list[Reading] | None:
-    """Return what is said of runs that fill `staged` together, or None if a row has a problem."""
+    """Return the notes about runs that fill `staged` together, or None if a row has a problem."""
     if checks.several_systems(con, together=True):
         return None
     if checks.any_problem(con, "run", unread=None, together=True):

@@ -25,7 +25,7 @@ class Text(FileFormat):
     contents = ("documents",)
 
     def sniff(self, head: Head) -> Confidence:
-        """Take what looks like nothing else."""
+        """Take a file that no other format takes."""
         is_wanted = head.contents == "documents"
         return Confidence.SHAPE if is_wanted else Confidence.NONE
 

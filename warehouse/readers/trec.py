@@ -48,7 +48,7 @@ class Trec(FileFormat):
         return Confidence.LAYOUT if has_fields(head.line) else Confidence.DEFAULT
 
     def objection(self, head: Head) -> str:
-        """Refuse a run in the place of one set of documents, and what looks like TREC by chance."""
+        """Refuse a run as one set of documents, and files that look like TREC by chance."""
         return _no_set(head.line) if head.contents == "documents" else _other_layout(head)
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
@@ -88,7 +88,7 @@ def _no_set(line: str) -> str:
 
 
 def _other_layout(head: Head) -> str:
-    """Return what a file holds if its first lines are not a TREC run or qrels, and what to do.
+    """Return the kind of a file whose first lines are not a TREC run or qrels, and advice.
 
     Some formats look like TREC by chance, as `user item rating time` looks like qrels.
     """
@@ -189,7 +189,7 @@ def _read_lines(
 
 
 def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
-    """Say what the file is if most of its lines are not of this kind."""
+    """Name the kind of the file if most of its lines are not of this kind."""
     ((fields, grades),) = staging.run(con, "ingest/trec_shape", kind=kind) or [(None, None)]
     if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""

@@ -39,7 +39,7 @@ from warehouse.store import database
 (MANIFEST, STATEMENT), README = BUNDLE_FILES, "README.md"
 _BOARD, _VALUES, _QRELS = "board.csv", "query_values.csv", "data/qrels.parquet"
 _VERSION = 1
-# The kinds of what a manifest must have.
+# The types of the keys of a manifest.
 _KINDS: dict[str, type] = {
     "dataset": str, "protocol": dict, "metrics": list, "qrels": dict, "runs": list,
     "attributes": list, "data": dict, "has_data": bool,
@@ -48,7 +48,7 @@ _CALLED = {str: "a text", dict: "an object", list: "a list", bool: "true or fals
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:ranking-warehouse:bundle:1"
 _TRAINING, _ATTRIBUTES = "data/training.parquet", "data/attributes_of_{}.parquet"
-# What a bundle does not hold.
+# Data that a bundle does not hold.
 _LACKS = {"preferences", "assignments", "citations"}
 DIFFERENCES = "bundle_difference"
 
@@ -65,7 +65,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of computing a bundle again.
+    """The outcome of computing a bundle again.
 
     `differences` has the columns `what, run, metric, query_id, stored, computed`; `problems` are
     sentences about its files, and `notes` say what else is worth knowing.
@@ -244,7 +244,7 @@ def _described(row: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any
 
 
 def _ir_metadata(run: Mapping[str, Any], tags: Mapping[str, str], dataset: str) -> dict[str, Any]:
-    """Return what is known of a run in the sections of ir_metadata."""
+    """Return the description of a run in the sections of ir_metadata."""
     found: dict[str, Any] = {
         "tag": run["system"] or run["name"],
         "data": {"test collection": {"name": dataset}},
@@ -424,7 +424,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _changed(bundle: Path, manifest: Mapping[str, Any], root: Path) -> Iterator[str]:
-    """Yield what is wrong with the files, by the digests of the statement."""
+    """Yield the problems of the files, by the digests of the statement."""
     try:
         subjects = {
             str(one["name"]): str(one["digest"]["sha256"])

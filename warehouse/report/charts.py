@@ -109,7 +109,7 @@ def _points(
 
 
 def _known(trace: Trace, run: str, rows: Sequence[Sequence[Any]]) -> str:
-    """Return what stands after a run's name: its area, and of how many queries its end is."""
+    """Return the text after a run's name: its area, and of how many queries its end is."""
     area = trace.areas.get(run)
     first, last = rows[0][2:], rows[-1][2:]
     found = "" if area is None else f", {trace.curve.area} {area:.3f}"
@@ -659,7 +659,7 @@ def _width(text: str, size: float) -> float:
 
 
 def count_axis(is_whole: bool) -> Spec:
-    """Return what an axis has that counts: whole numbers only."""
+    """Return the format of an axis of counts: whole numbers only."""
     return {"tickMinStep": 1, "format": ",d"} if is_whole else {}
 
 

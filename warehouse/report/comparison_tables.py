@@ -21,7 +21,7 @@ from warehouse.store.database import records
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
 
 
-# What columns of the tables are made of, where they are not columns of the data.
+# The sources of columns of the tables that are not columns of the data.
 _MADE_OF: Mapping[str, tuple[str, ...]] = {
     "interval": ("low", "high"), "d": ("effect_size",), "W/T/L": ("wins", "ties", "losses"),
     "adjusted p": ("p_adjusted",), "needed": ("queries_needed",),
@@ -104,7 +104,7 @@ def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
 
 
 def _about(found: Compared) -> str:
-    """Return what captions say of a comparison."""
+    """Return the part of captions about a comparison."""
     about = [found.notes[0], left_out(found.protocol), found.in_percent]
     return "; ".join(text for text in about if text)
 

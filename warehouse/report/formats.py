@@ -61,7 +61,7 @@ _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?
 _LATEX = re.compile(r"^(?=[\[*])|(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 # An empty group prevents that. It is a mark here, because braces would be escaped.
 _NOTHING = "\ufdd8"
-# What takes no room on paper: commands of LaTeX, but for arrows and the like, and braces.
+# Markup without width on paper: commands of LaTeX, but for arrows and the like, and braces.
 _LATEX_MARKUP = re.compile(r"\\shortstack\[\w\]|\$?\\[A-Za-z]+|[{}]|\\(?=[&%$#_{}])")
 # Where a head goes on in the next line: before a cutoff or a bracket, or between two words.
 _LATEX_BREAK = re.compile(r"(?=[(@])|(?<=[a-z]) (?=[a-z])")
@@ -98,7 +98,7 @@ SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", 
 _DIGITS = 12
 # A column of plain text is so much wider than its head, at least.
 _SPARE = 2
-# What programs misread in CSV unless texts are quoted: control characters, and fields that begin or end
+# Texts that programs misread in CSV unless quoted: control characters, and fields that begin or end
 # with a blank, or begin as a comment or with another quote.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _MISREAD = re.compile(rf"{_CONTROL.pattern}|\A[ '#]| \Z")
@@ -137,7 +137,7 @@ class Writer:
         return () if self.format == "table" else ("best",)
 
     def note(self) -> str:
-        """Say what the tables that were written do not show, or nothing."""
+        """Name the data that the written tables do not show, or return nothing."""
         return ""
 
     def table(

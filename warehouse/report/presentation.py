@@ -1,4 +1,4 @@
-"""What each analysis shows to people: titles, marks of the best values, and notes."""
+"""The results of each analysis for people: titles, marks of the best values, and notes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
 
-# The most runs of which it is said what judging would fill.
+# The most runs in the note on the effect of judging.
 _MOST_RUNS = 12
 
 
@@ -466,7 +466,7 @@ def qrels_diff(found: QrelsDiff, before: int, after: int, protocol: str) -> Resu
 
 
 def status(found: Status, dataset: str | None) -> Result:
-    """Return what is missing, stale, red or orphaned."""
+    """Return the missing, stale, red or orphaned values."""
     from warehouse.evaluate import requirements
 
     notes = [requirements.left_out(name, metrics) for name, metrics in found.unfit.items()]

@@ -21,7 +21,7 @@ from warehouse.store import database, own_schema
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
 MANIFEST = "manifest.json"
-# What holds texts of queries and documents, whose licences may forbid to pass them on.
+# Tables with texts of queries and documents, whose licences may forbid to pass them on.
 _TEXTS = ("text", "text_set")
 _TEXT_VIEWS = ("query_text", "document_text")
 _COMMENTS = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.report.charts import Spec
 
-# What notebooks know a Vega-Lite specification by.
+# The media type of a Vega-Lite specification in notebooks.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 # The most columns of text that a result shows of itself.
 WIDTH = 100
@@ -114,7 +114,7 @@ class Result(Facts):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what people have to know next to the table."""
+        """Return the notes for people below the table."""
         return self.rounded_notes()
 
     def rounded_notes(self, places: int | None = None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from warehouse.report.formats import MARKS, Mark, Row, Writer, cell, one_line
 # Wider than any table.
 ENDLESS = 10**9
 _GAP = "  "
-# What a text is not shortened below.
+# The least length of a shortened text.
 _NARROW = 16
 # Where the head of a column can go on in the next line: after a sign, before a cutoff or a bracket.
 _HEAD_BREAKS = re.compile(r"(?<=[ _,/|-])|(?=[(@])")
@@ -28,7 +28,7 @@ _DIM = ("\x1b[2m", "\x1b[22m")
 
 @dataclass(frozen=True)
 class Screen(Writer):
-    """What people look at: so many characters wide, and with bold type or without.
+    """A screen for people: so many characters wide, and with bold type or without.
 
     A table that is too wide has its heads broken into lines, then its longest texts shortened, then
     its last columns left out. `note` says what is missing.
@@ -55,8 +55,8 @@ class Screen(Writer):
         """Return the marks of the best values in a column."""
         return ("best", "second") if self.is_styled else ()
 
-    def parts(self) -> str:
-        """Say what the tables that were written do not show, or nothing."""
+    def note(self) -> str:
+        """Name the data that the written tables do not show, or return nothing."""
         parts = ["shortened with …"] if "texts" in self._missing else []
         columns = list(dict.fromkeys(self._missing.get("columns", ())))
         if columns:

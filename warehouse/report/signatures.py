@@ -9,7 +9,7 @@ from typing import IO
 from warehouse.errors import InputError, UsageError
 
 SUFFIX = ".sig"
-# What a signature is for: one that was made for something else does not hold.
+# The purpose of a signature: one that was made for something else does not hold.
 _NAMESPACE = "ranking-warehouse-bundle"
 
 

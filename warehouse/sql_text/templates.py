@@ -34,7 +34,7 @@ _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
 class _Kept(jinja2.FileSystemBytecodeCache):
-    """What was made of templates, kept between processes in the user's cache folder.
+    """Rendered templates, kept between processes in the user's cache folder.
 
     It is executed when it is read: a folder or a file that others could have written is not used. What
     cannot be read or written is made again.

@@ -48,7 +48,7 @@ ALIAS = own_schema.ALIAS
 STORE = "store"
 # The table that a replica has in addition, with one row: the id of its warehouse.
 PUBLICATION = "publication"
-# What the source of a replica begins with if it is a lake.
+# The prefix of the source of a replica that is a lake.
 LAKE = "lake "
 # The default name of the temporary table of a result.
 RESULT = "result"
@@ -60,7 +60,7 @@ _SEARCH_PATH = f"set search_path = '{_SEARCHED}'"
 
 
 Watcher = Callable[[duckdb.DuckDBPyConnection], None]
-# What is told of each connection that is opened.
+# The function that gets each connection that is opened.
 _watcher: ContextVar[Watcher | None] = ContextVar("_watcher", default=None)
 
 
@@ -453,7 +453,7 @@ def is_as_left(path: Path) -> bool:
 
 
 def _state(path: Path) -> tuple[object, ...] | None:
-    """Return what changes with a file's content; None if there is a log next to it, or no file."""
+    """Return values that change with a file's content; None if it has a log, or is not there."""
     try:
         found = path.stat()
     except OSError:
@@ -585,7 +585,7 @@ def is_collected(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 def refuse_collected(con: duckdb.DuckDBPyConnection, what: str) -> None:
-    """Refuse what reads predictions or judgments in a file that was collected from a lake."""
+    """Refuse statements that read predictions or judgments in a file that was collected from a lake."""
     if is_collected(con):
         raise UsageError(
             f"{what}: this file was collected from a lake, which has values but no predictions or "

@@ -37,7 +37,7 @@ READ_BY_COMMANDS = (
 )  # fmt: skip
 # The names of the revisions since release 0.1.0.
 REVISION = re.compile(r"v\d{4}")
-# What Alembic makes, and what a replica has in addition.
+# The tables of Alembic, and the additional tables of a replica.
 _REVISION_TABLE = re.compile(
     r"CREATE TABLE store\.alembic_version\(version_num VARCHAR(?: NOT NULL)?"
     r"(?:, (?:CONSTRAINT \w+ )?PRIMARY KEY\(version_num\))?\);"
@@ -55,12 +55,12 @@ _LINE = re.compile(
 _VARYING = re.compile(r'"(?=\w+")|(?<=\w)"| USING COMPRESSION \w+')
 _NAMED = re.compile(r"\bstore\.(\w+)")
 _WORD = re.compile(r"\w+")
-# What may ask for relations that it does not name.
+# Statements that may ask for relations without naming them.
 _ANY = re.compile(
     r"\b(show|information_schema|sqlite_master|(duckdb|pg)_\w+)\b|^\s*describe\s*;?\s*$",
     re.IGNORECASE,
 )
-# What is true of a connection of this program: it finds one warehouse.
+# The view that marks a connection of this program: it finds one warehouse.
 _ONLY = {"store.only_warehouse": ("view", "as select true as is_only")}
 
 
@@ -207,7 +207,7 @@ def put_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def make_all(con: duckdb.DuckDBPyConnection) -> None:
-    """Make what is left of the views and macros, where SQL finds them."""
+    """Make the remaining views and macros, where SQL finds them."""
     every = {*definitions(), *tables(), *functions.definitions()}
     _make_named(con, " ".join(f"{name}()" for name in sorted(every)))
 

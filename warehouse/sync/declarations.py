@@ -51,7 +51,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What to compute for the runs of a dataset."""
+    """The metrics to compute for the runs of a dataset."""
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
     protocols: tuple[str, ...] = (protocols.DEFAULT,)

@@ -32,7 +32,7 @@ from warehouse.sync.declarations import Declarations, read_declarations
 _LONGEST = 60.0
 # The most lines of its text, but for the one that says how many more there are.
 _LINES = 10
-# What is asked of gates: runs that no gate has checked, the newest of each group, or one run.
+# The selection of runs for gates: runs that no gate has checked, the newest of each group, or one run.
 Which = Literal["new", "newest"]
 # The columns that tell the verdicts of one gate from other gates' verdicts, as `Gate.key` has them.
 KEY = ("metric", "protocol", "grouped_by", "against", "limits")
@@ -71,7 +71,7 @@ def without_history(verdict: Verdict) -> Verdict:
 def find(
     con: duckdb.DuckDBPyConnection, gates: Sequence[Gate], which: Which, run: str | None = None
 ) -> list[Due]:
-    """Return what gates have to check, in the order in which the runs were loaded.
+    """Return the runs that gates have to check, in the order in which the runs were loaded.
 
     "new" are runs that no sync has checked yet, and those whose last verdict is not of the present
     state: their judgments, their formula or the limits have changed. "newest" is that of each group.
@@ -293,7 +293,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 
 
 def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
-    """Return what to say once of all verdicts: which runs are unchecked, which drops are not seen."""
+    """Return the remarks on all verdicts: which runs are unchecked, which drops are not seen."""
     notes = []
     without = dict.fromkeys(v.due.run for v in verdicts if v.one.verdict == "unchecked")
     if without and unchecked == "warn":
@@ -422,7 +422,7 @@ def check_project(
 
 
 def _key(one: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what tells the verdict of one gate on one run from others."""
+    """Return the key of the verdict of one gate on one run."""
     return tuple(str(one.get(name)) for name in ("dataset", "run", *KEY))
 
 

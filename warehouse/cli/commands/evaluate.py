@@ -100,7 +100,7 @@ def evaluate(
 
 
 def narrate(done: Outcome, *, dry_run: bool = False) -> None:
-    """Say what was computed, and what was left out."""
+    """Name the computed metrics, and the metrics left out."""
     from warehouse.evaluate import requirements
 
     for name in done.without_qrels:

@@ -34,7 +34,7 @@ EXAMPLES = {
         "warehouse score qrels.txt runs/*.run.gz nDCG@10 --engine spark",
     )
 }
-# The most runs of which it is said what equal scores do.
+# The most runs in the notes on equal scores.
 _RUNS_WITH_TIES = 4
 _VERSION = "'warehouse --version' prints the version"
 # Options of trec_eval.
@@ -243,7 +243,7 @@ def _left_out(scores: Scores, exclude: str) -> str:
 
 
 def _of_ties(scores: Scores, digits: int) -> Iterator[str]:
-    """Say what the order of equal scores does to the values that are shown."""
+    """Name the range of the shown values over all orders of equal scores."""
     runs: dict[int, list[str]] = {}
     for one in scores.ranges:
         low, high = (f"{value:.{digits}f}" for value in (one.low, one.high))

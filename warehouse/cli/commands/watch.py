@@ -133,7 +133,7 @@ def _is_output(path: Path) -> bool:
 
 
 def _watched(before: _Watched | None = None) -> _Watched:
-    """Return what to watch; `before` stays while the project's file is wrong."""
+    """Return the files to watch; `before` stays while the project's file is wrong."""
     from warehouse.sync.declarations import read_declarations
 
     try:

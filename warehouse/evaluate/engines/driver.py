@@ -1,4 +1,4 @@
-"""What the driver does: divide the work, have an engine do it, and put the replies together."""
+"""The driver's work: divide the work, have an engine do it, and put the replies together."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Division:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTask(tasks.Task):
-    """What every task needs that evaluates stored runs."""
+    """The inputs of every task that evaluates stored runs."""
 
     qrels_id: int
     kind: str

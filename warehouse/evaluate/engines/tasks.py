@@ -1,4 +1,4 @@
-"""What tasks get and give back: the work, its parts and the replies, all of which can be pickled."""
+"""Inputs and outputs of tasks: the work, its parts and the replies, all of which can be pickled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from warehouse.store import database
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What DuckDB may take in a task: several tasks share a machine.
+# DuckDB's limits in a task: several tasks share a machine.
 _MEMORY = "1GB"
 _THREADS = 1
 # The most runs and bytes of a part, and the number of parts that there are at least, if there are as
@@ -59,7 +59,7 @@ def versions() -> Versions:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every task needs, apart from its part: the metrics, their rules and the ground truth."""
+    """The inputs of every task apart from its part: the metrics, their rules and the ground truth."""
 
     metrics: tuple[str, ...]
     protocol: Protocol
@@ -96,7 +96,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Work(Task):
-    """What every task needs that scores the files of runs."""
+    """The inputs of every task that scores the files of runs."""
 
     truth: Truth
     reading: Reading
@@ -154,7 +154,7 @@ def ground_truth(con: duckdb.DuckDBPyConnection, rows: str) -> dict[str, pa.Tabl
 
 
 def of_a_task(resources: database.Resources) -> database.Resources:
-    """Return what DuckDB may take in a task."""
+    """Return DuckDB's limits in a task."""
     return database.Resources(resources.memory_limit or _MEMORY, resources.threads or _THREADS)
 
 
@@ -176,13 +176,13 @@ class HasVersions(typing.Protocol):
         ...
 
 
-# The index and the name of a run, and what was read of it or why it is refused.
+# The index and the name of a run, and the staged run or the error that refuses it.
 Note = tuple[int, str, Staged | WarehouseError]
 
 
 @dataclass
 class Reply:
-    """What a task gives back, and which programs computed it.
+    """The results of a task, and which programs computed it.
 
     By run, `values` and `totals` are as `scoring.keep_values` makes them; `runs` and `refused` are by
     the names of the runs. By query, `values` has the columns `run, query_id, metric, value`, with

@@ -168,7 +168,7 @@ def _outdated(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Options:
-    """What was asked for apart from the source."""
+    """The options apart from the source."""
 
     dataset: str
     kind: Kind

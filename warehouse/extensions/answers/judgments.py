@@ -32,7 +32,7 @@ from warehouse.sql_text.templates import render
 
 # The name that stands for the current qrels where judges are named.
 CURRENT = "qrels"
-# What readers give a row that names no judge.
+# The judge of a row that names none.
 _NOBODY = "0"
 # How several judgments of a document become one.
 RULES = ("majority", "mean", "median", "max", "min")

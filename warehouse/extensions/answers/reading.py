@@ -23,7 +23,7 @@ from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.lines import LIMIT, BadLines, blocks
 
 What = Literal["nugget", "assignment", "citation"]
-# What reads the entries, and what checks the rows.
+# The templates that read the entries and that check the rows.
 _TEMPLATES: Mapping[What, tuple[str, str]] = {
     "nugget": ("answers/nugget_rows", "answers/nugget_problems"),
     "assignment": ("answers/assignment_rows", "answers/assignment_problems"),
@@ -39,7 +39,7 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class StagedAnswers:
-    """What was read into the table `staged`, with the columns of the template."""
+    """The entries in the table `staged`, with the columns of the template."""
 
     source: str
     format: str
@@ -49,7 +49,7 @@ class StagedAnswers:
 def stage_answers(con: Connection, source: Any, what: What) -> StagedAnswers:
     """Read nuggets, assignments or citations into the temporary table `staged`.
 
-    Raises InputError for what cannot be read, by line where the source has lines.
+    Raises InputError for unreadable entries, by line where the source has lines.
 
     >>> from warehouse.store import database
     >>> con = database.memory()

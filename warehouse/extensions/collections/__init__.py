@@ -82,7 +82,7 @@ def reusability(
     tag: run_choice.Tags = (),
     on_group: Callable[[str], None] | None = None,
 ) -> Result:
-    """Return what the board would be if a group of runs had had no part in the pool.
+    """Return the board as it would be if a group of runs had had no part in the pool.
 
     For each group of the `runs` (default: all), `by` "run", "system" or the name of a tag (as for
     teams), the judgments of the documents that the group alone has among its first `depth`

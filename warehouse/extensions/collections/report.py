@@ -78,7 +78,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What the report is about: a dataset, its runs, and the metrics that tell runs apart."""
+    """The subject of the report: a dataset, its runs, and the metrics that tell runs apart."""
 
     dataset: str
     runs: list[str]
@@ -185,7 +185,7 @@ def _subject(
     protocol: str,
     choice: Choice,
 ) -> _Subject:
-    """Return what the report is about. Raises UsageError for wrong names."""
+    """Return the subject of the report. Raises UsageError for wrong names."""
     rules = stored_metrics.stored_rules(con, protocol)
     if rules.is_imported:
         raise UsageError(f"protocol {rules.name}: a report needs values that are computed here")
@@ -377,7 +377,7 @@ def _nested(
 
 
 def _advice(made: _Report, of: _Subject, difference: float, by: str) -> Iterator[str]:
-    """Say what to do about what the sections show."""
+    """Advise on the findings of the sections."""
     for row in made.rows("topics"):
         if row["documents"] == "relevant" and row["queries_without"]:
             yield (

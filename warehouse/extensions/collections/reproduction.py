@@ -208,7 +208,7 @@ def _with_lists(con: duckdb.DuckDBPyConnection, has_lists: bool) -> duckdb.DuckD
 def _notes(
     found: Sequence[dict[str, Any]], queries: duckdb.DuckDBPyRelation | None
 ) -> tuple[str, ...]:
-    """Say what is left out, and what is undefined and why."""
+    """Say which values are left out, and which are undefined and why."""
     notes = []
     for row in found:
         pair = f"{row['metric']}: {row['original']} and {row['reproduced']}"

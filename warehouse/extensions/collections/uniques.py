@@ -25,7 +25,7 @@ _UNIQUES, _BOARDS = "temp.main.unique_document", "temp.main.left_out_board"
 
 @dataclass(frozen=True)
 class Reusability:
-    """What leaving out each group's own judgments does to the board.
+    """The effect on the board of leaving out each group's own judgments.
 
     `relation` has, by metric and group, the largest loss of rank first: `metric, left_out, runs,
     unique_judged, unique_relevant, tau_b, swapped_pairs, rank_loss, run, rank_before, rank_after,
@@ -164,7 +164,7 @@ def _boards(
 
 
 def result(found: Reusability) -> Result:
-    """Return what leaving out each group's own judgments does; tables have boards and documents."""
+    """Return the effect of leaving out each group's own judgments; tables have boards and documents."""
     titles = {
         "left_out": "left out", "unique_judged": "unique judged", "unique_relevant": "unique relevant",
         "tau_b": "tau-b", "swapped_pairs": "swapped pairs", "rank_loss": "rank loss",

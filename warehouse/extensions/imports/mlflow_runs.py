@@ -179,7 +179,7 @@ def _tags(
 
 
 def _endings(paths: Sequence[str]) -> list[str]:
-    """Return what distinguishes the artifacts of an MLflow run: stems, or paths if stems are equal.
+    """Return the distinct names of the artifacts of an MLflow run: stems, or paths if stems are equal.
 
     >>> _endings(["art/dev/out.run", "art/test/out.run"]), _endings(["out.run"])
     (['/art/dev/out', '/art/test/out'], [''])

@@ -46,7 +46,7 @@ class PartFolders(ObjectFormat):
     names_columns = True
 
     def takes(self, source: Any) -> bool:
-        """Take what `meant` has found."""
+        """Take the folder that `meant` has found."""
         return isinstance(source, PartFolder)
 
     def meant(self, source: Any, contents: Contents) -> Any:

@@ -1,4 +1,4 @@
-"""What Quepid exports as CSV: the ratings of a case, and a snapshot, which is a run."""
+"""Quepid's exports as CSV: the ratings of a case, and a snapshot, which is a run."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from warehouse.warehouse import Warehouse
 
-# The tables, each with the statement that says what the file could add.
+# The tables, each with the statement for the rows that the file could add.
 TABLES = {"judgment": "lake/judgment_due", "prediction": "lake/prediction_due"}
 # The most predictions that are in memory at once, unless one run has more.
 _PREDICTIONS = 5_000_000
@@ -176,5 +176,5 @@ def _check(lake: Lake, what: str, found: Content, content_hash: str) -> None:
 
 
 def summary(added: Mapping[str, int]) -> str:
-    """Return what was added, in words."""
+    """Return a summary of the added rows."""
     return f"predictions of {added['prediction']:,} runs, judgments of {added['judgment']:,} qrels"

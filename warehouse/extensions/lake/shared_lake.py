@@ -116,12 +116,12 @@ def _registered(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Any]) -> It
 
 
 def version(url: str) -> object:
-    """Return what changes with each push."""
+    """Return the version of the lake, which changes with each push."""
     return Lake(url).version()
 
 
 def summary(added: Mapping[str, int]) -> str:
-    """Return what a push has added, in words."""
+    """Return a summary of the rows that a push has added."""
     values = counted(added["score"] + added["query_score"], "value")
     parts = [
         counted(added["run"], "run"),

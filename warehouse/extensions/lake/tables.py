@@ -26,7 +26,7 @@ TABLES = (
 )  # fmt: skip
 # The table whose commits are the versions of the lake: it is written last.
 _LAST = TABLES[-1]
-# What a commit of it says: the versions of all tables that it has found, and who wrote it.
+# The fields of its commits: the versions of all tables that it has found, and who wrote it.
 _FOUND, _BY = "versions", "pushed_by"
 _TRIES = 20
 _PAUSE = 0.05

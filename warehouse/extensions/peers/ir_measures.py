@@ -113,7 +113,7 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
 
 
 def _needs(metric: OwnMetric) -> frozenset[str]:
-    """Return what a metric needs apart from judgments and lists."""
+    """Return the needs of a metric apart from judgments and lists."""
     return frozenset(plan([metric], protocols.get(_PROTOCOL)).needs_of(metric))
 
 

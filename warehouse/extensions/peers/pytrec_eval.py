@@ -42,7 +42,7 @@ _TEXTS = ("runid", "relstring")
 # Their keys leave out the parameters, as trec_eval's do.
 _BARE = ("11pt_avg", "set_F", "utility")
 _NUMBERS = re.compile(r"[._](\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)")
-# What trec_eval takes for 0 in a geometric mean.
+# trec_eval's substitute for 0 in a geometric mean.
 _FLOOR = 1e-5
 
 
@@ -143,7 +143,7 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
 
 
 def _value(key: str, value: float | None) -> float:
-    """Return what goes into the mean: the measures of geometric means in their logarithms."""
+    """Return the values that go into the mean: the measures of geometric means in their logarithms."""
     number = 0.0 if value is None else value
     return math.log(max(number, _FLOOR)) if key.startswith("gm_") else number
 

@@ -376,7 +376,7 @@ def answer(endpoint: Endpoint, snapshot: Snapshot, words: Words) -> Mapping[str,
 
 
 def description() -> dict[str, Any]:
-    """Return what describes the addresses, as OpenAPI 3.1 has it."""
+    """Return the description of the addresses in OpenAPI 3.1."""
     refusal = {
         "description": "What is wrong.",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},

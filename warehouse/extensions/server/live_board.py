@@ -40,7 +40,7 @@ _BOARD, _TAGGED = "temp.main.live_board", "temp.main.tagged_run"
 
 @dataclass(frozen=True)
 class View:
-    """What a reader has chosen, as in the address of the page."""
+    """The reader's choices, as in the address of the page."""
 
     metric: tuple[str, ...] = ()
     sort: str = ""
@@ -151,7 +151,7 @@ class LiveBoard:
 
 @dataclass(frozen=True)
 class Choices:
-    """What can be chosen for a dataset."""
+    """The choices for a dataset."""
 
     days: tuple[str, ...]
     qrels: tuple[Mapping[str, Any], ...]
@@ -161,7 +161,7 @@ class Choices:
 
 
 def choices(snapshot: Snapshot, contents: Contents) -> Choices:
-    """Return what can be chosen for a dataset."""
+    """Return the choices for a dataset."""
 
     def read() -> Choices:
         with snapshot.file.read() as con:

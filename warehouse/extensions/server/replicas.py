@@ -26,7 +26,7 @@ _Stamp = tuple[int, ...]
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """Return what changes when a file is written or replaced; None if it is not there."""
+    """Return values that change when a file is written or replaced; None without a file."""
     try:
         found = path.stat()
     except OSError:

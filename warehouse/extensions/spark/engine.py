@@ -238,7 +238,7 @@ def _open(builder: Any, master: str) -> Any:
         return builder.appName("warehouse").getOrCreate()
 
 
-# What Spark's errors say, and what is to be done.
+# Spark's errors, and advice on each.
 _KNOWN = {
     "No module named 'warehouse'": "the Python of the workers does not have this package: install "
     "'ranking-warehouse[spark]' on each, in the same version, and name that Python in PYSPARK_PYTHON",

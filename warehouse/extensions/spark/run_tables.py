@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _RUN, _POSITION = "run", "position"
 _LOG = "_delta_log"
-# What the tables of a Delta lake may have that reading their files alone would miss.
+# Features of Delta tables that reading their files alone would miss.
 _UNREADABLE = {"deletionVectors", "columnMapping"}
 
 
@@ -55,11 +55,11 @@ class RunTable:
         return tuple(self.rows)
 
     def scorer(self, work: Work) -> Callable[[int, pa.Table], Reply]:
-        """Return what scores a bucket of the rows."""
+        """Return the function that scores a bucket of the rows."""
         return partial(score, work, self.source, self.names)
 
     def staged(self, name: str) -> Staged:
-        """Return what was read of a run."""
+        """Return the staged run."""
         source, rows = f"{self.source}: {name}", self.rows[name]
         return Staged("run", source, "table", rows, None, "score", None, ())
 
@@ -112,7 +112,7 @@ def table_of(run: object, by: str) -> Table | None:
 
 
 def check(plan: Plan, has_position: bool) -> None:
-    """Refuse what needs the order of the rows, which a table does not have."""
+    """Refuse metrics that need the order of the rows, which a table does not have."""
     following = [str(metric) for metric in plan.queries if plan.follows_source(metric)]
     if following and not has_position:
         is_rule = plan.protocol.ties == "input"

@@ -25,7 +25,7 @@ from warehouse.warehouse import Warehouse
 # The tag of a run that says for which topics it was computed.
 TAG = "topics"
 _COLUMNS = ("qid", "docno", "score")
-# What PyTerrier calls a file of a format that is given as two functions.
+# PyTerrier's name for a file of a format that is given as two functions.
 _SUFFIX = ".custom"
 _CURRENT = """
     select runs.run, run.content_hash

@@ -1,4 +1,4 @@
-"""What the pages of a dataset under a protocol show, read by the calls of the commands."""
+"""The contents of the pages of a dataset under a protocol, read by the calls of the commands."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class PlainBoard:
 
 
 class Past(TypedDict):
-    """What the calls of the library are asked for, to show a state."""
+    """The arguments of the library's calls that show a state."""
 
     as_of: str | None
     qrels: int | None
@@ -183,7 +183,7 @@ class _once(Generic[_T]):  # noqa: N801
 
 
 class Contents:
-    """What the pages of a dataset under a protocol show; each thing is read when a page needs it.
+    """The contents of the pages of a dataset under a protocol; each thing is read when a page needs it.
 
     `names` are the metrics, asked for by somebody or the stored ones. With `compute`, values that are
     not stored are computed. A report needs everything, so that it reads the values of all runs and
@@ -474,7 +474,7 @@ class Contents:
 
     @_once
     def holes(self) -> analyses.Holes | None:
-        """What to judge next."""
+        """The documents to judge next."""
         with self.file.read() as con:
             return analyses.holes_of(con, self.dataset, self.protocol)
 
@@ -573,7 +573,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class State:
-    """What the database holds: datasets, newest runs, what is stale; `evaluated` has protocols.
+    """The contents of the database: datasets, newest runs, stale values; `evaluated` has protocols.
 
     `relations` are its views and tables.
     """
@@ -630,7 +630,7 @@ def contents(
     then: Then = NOW,
     days: Sequence[str] = (),
 ) -> Contents | None:
-    """Return what the pages of a dataset under a protocol show; None if it has no current values.
+    """Return the contents of the pages of a dataset under a protocol; None if it has no current values.
 
     Raises UsageError for a past state without values.
     """
@@ -680,7 +680,7 @@ def _row(relation: duckdb.DuckDBPyRelation, **wanted: object) -> dict[str, Any]:
 
 
 def metric_title(name: str) -> str:
-    """Return what a metric is called; one that is gone has only its name."""
+    """Return the names of a metric; one that is gone has only its name."""
     metric = known_metric(name)
     return name if metric is None else metric.definition.title
 

@@ -30,7 +30,7 @@ class Then:
 
     @property
     def words(self) -> dict[str, str]:
-        """What an address has, to show this state."""
+        """The parameters of an address that shows this state."""
         given = {"as_of": self.as_of, "qrels": "" if self.qrels is None else str(self.qrels)}
         return {name: word for name, word in given.items() if word}
 

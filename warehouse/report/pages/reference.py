@@ -1,4 +1,4 @@
-"""What the pages of protocols and of the schema show, from the same source as the manual."""
+"""The contents of the pages of protocols and of the schema, from the same source as the manual."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ LIVE_ASSETS = ("live.js",)
 
 @dataclass(frozen=True)
 class About:
-    """What every page says about the whole: its title, the database, and when it was written.
+    """The facts about the whole on every page: its title, the database, and when it was written.
 
     Live pages come from a server, and have controls that need one. What a page loads later has its
     `stamp`, or is of another state.
@@ -170,7 +170,7 @@ class Paths:
         return self._at(f"data/{self.metric_keys[metric]}.js")
 
 
-# The path of a page or script, and what makes its text: a report writes all, a server one.
+# The path of a page or script, and the function that makes its text: a report writes all, a server one.
 Files = Iterator[tuple[str, Callable[[], str]]]
 
 
@@ -298,7 +298,7 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Paths]) ->
 
 
 def _board(contents: Contents, others: Sequence[Paths]) -> dict[str, Any]:
-    """Return what the board shows."""
+    """Return the contents of the page of the board."""
     board, tested = contents.board, contents.comparison(contents.names[0])
     test = "; ".join(tested.notes)
     groups = [f"places such as 2\u20135: runs that cannot be told apart ({test})"]
@@ -361,7 +361,7 @@ def _rows(contents: Contents, at: Paths, stamp: str) -> str:
 
 
 def _compare(contents: Contents, at: Paths) -> dict[str, Any]:
-    """Return what the comparison of two runs shows before its values are loaded."""
+    """Return the contents of the comparison of two runs before its values are loaded."""
     best, runs = contents.runs[0], contents.comparison(contents.names[0]).runs
 
     def how(**words: Any) -> str:
@@ -399,13 +399,13 @@ def _compare(contents: Contents, at: Paths) -> dict[str, Any]:
 
 
 def _history(contents: Contents, at: Paths) -> dict[str, Any]:
-    """Return what the history shows."""
+    """Return the contents of the page of the history."""
     drawn = [timeline.chart and _with_links(timeline.chart, at) for timeline in contents.timelines]
     return {"contents": contents, "charts": drawn}
 
 
 def _curves(contents: Contents, at: Paths) -> dict[str, Any]:
-    """Return what the page of curves shows."""
+    """Return the contents of the page of curves."""
     drawn = [_with_links(curve.chart, at) for curve in contents.curves]
     return {"contents": contents, "charts": drawn, "command": _how(contents, "curve NAME")}
 
@@ -429,7 +429,7 @@ def _how(contents: Contents, arguments: str, **words: Any) -> str:
 
 
 def _fusions(contents: Contents, at: Paths) -> dict[str, Any]:
-    """Return what the page of merged runs shows: each with its best parent, by the first metric."""
+    """Return the contents of the page of merged runs: each with its best parent, by the first metric."""
     metric = contents.names[0]
     found = [(run, merged(contents, run)) for run in contents.runs if run in contents.fusions]
     return {"contents": contents, "found": found, "metric": contents.measures[0], "name": metric}
@@ -482,7 +482,7 @@ def merged(contents: Contents, run: str) -> Merged | None:
 
 
 def _agreement() -> dict[str, str]:
-    """Return what the measures of agreement are, for the page about them."""
+    """Return the descriptions of the measures of agreement, for the page about them."""
     return {
         "tau_ap": "AP correlation: as Kendall's tau, and the top of the lists counts more",
         "tau_b": "Kendall's tau: shared order minus turned order, over all pairs",
@@ -491,7 +491,7 @@ def _agreement() -> dict[str, str]:
 
 
 def _holes(contents: Contents) -> dict[str, Any]:
-    """Return what the page of unjudged documents shows."""
+    """Return the contents of the page of unjudged documents."""
     known = {query["query_id"] for query in contents.queries}
     return {
         "contents": contents,
@@ -521,7 +521,7 @@ def _chance(p: float | None) -> float | None:
 
 
 def _run(contents: Contents, at: Paths, run: str) -> dict[str, Any]:
-    """Return what the page of a run shows."""
+    """Return the contents of the page of a run."""
     row = next(row for row in contents.board.rows if row.run == run)
     first = contents.measures[0]
     queries = list(contents.values_of_run(run).items())
@@ -552,7 +552,7 @@ def _run(contents: Contents, at: Paths, run: str) -> dict[str, Any]:
 
 
 def _query(contents: Contents, at: Paths, number: int) -> dict[str, Any]:
-    """Return what the page of a query shows: runs in the order of their values, and their lists."""
+    """Return the contents of the page of a query: runs in the order of their values, and their lists."""
     query = contents.queries[number]
     beside = {"before": number - 1, "after": number + 1}
     name = query["query_id"]
@@ -713,7 +713,7 @@ def _reference(writer: _Writer, state: State) -> Files:
 
 
 def _schema(state: State) -> dict[str, Any]:
-    """Return what the page of the schema shows: views, macros, and the tables below them."""
+    """Return the contents of the page of the schema: views, macros, and the tables below them."""
     found = state.relations
     macros = "Common questions, written as functions that give rows."
     tables = "The views read these. Their numbers (run_id …) are those of one file."
@@ -735,7 +735,7 @@ def protocol_path(name: str) -> str:
 
 
 def _catalogue() -> list[dict[str, str]]:
-    """Return what the page of all metrics says of each."""
+    """Return each metric's entry on the page of all metrics."""
     return [
         {
             "usage": metric_catalogue.usage(found),
@@ -756,7 +756,7 @@ def metric_page(about: About, name: str, protocol: str) -> str:
 
 
 def _metric(name: str, protocol: str) -> dict[str, Any]:
-    """Return what the page of a metric shows; of one that is gone only that it is."""
+    """Return the contents of the page of a metric; of one that is gone only that it is."""
     metric = known_metric(name)
     shown: dict[str, Any] = {
         "name": name, "protocol": protocol, "title": "no longer defined", "facts": (), "sql": "",
