@@ -208,7 +208,7 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     for name in ("a", "b", "c", "d"):
         synced.write(f"runs/bm25/{name}.run", RUN)
     one_by_one: list[str] = []
-    take = loading.take
+    take = loading.load
 
     def counted(file, source, also, opened=None):
         one_by_one.append(source.name)

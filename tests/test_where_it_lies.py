@@ -177,10 +177,10 @@ def test_copies_of_the_warehouse(
     assert replica.explain(*asked).relation.fetchall() == wh.explain(*asked).relation.fetchall()
     # as under `serve`, where the engine of the replica opens no file
     with OpenFile(replica.path).read() as con:
-        assert in_place.bring(con, [1, 2, 3])
+        assert in_place.provide_predictions(con, [1, 2, 3])
         served = con.execute(f"from {in_place.TABLE} order by all").fetchall()
     with wh.file.read() as con:
-        in_place.bring(con, [1, 2, 3])
+        in_place.provide_predictions(con, [1, 2, 3])
         assert served == con.execute(f"from {in_place.TABLE} order by all").fetchall() != []
     pytest.importorskip("deltalake", reason="deltalake not installed: see the extra lake")
     shared = pytest.importorskip("warehouse.extensions.lake", reason="without the extension")

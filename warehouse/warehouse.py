@@ -574,7 +574,7 @@ class Warehouse:
         from warehouse.ingest.forget import forget
 
         how = {"version": version, "reason": reason}
-        return self._remove(forget, dataset, dry_run, _given("run", run), **how)
+        return self._remove(forget, dataset, dry_run, _required("run", run), **how)
 
     def _remove(
         self,
@@ -614,7 +614,7 @@ class Warehouse:
         """
         from warehouse.ingest.forget import forget_dataset
 
-        return self._remove(forget_dataset, _given("dataset", dataset), dry_run, reason=reason)
+        return self._remove(forget_dataset, _required("dataset", dataset), dry_run, reason=reason)
 
     def edit(
         self,
@@ -641,7 +641,7 @@ class Warehouse:
         from warehouse.analyze import datasets
         from warehouse.ingest.edit import edit
 
-        run = _given("run", run)
+        run = _required("run", run)
         with self.file.read() as con:
             dataset = datasets.chosen(con, dataset)
         with self.file.transaction() as con:
@@ -672,7 +672,7 @@ class Warehouse:
         """
         from warehouse.ingest import scores
 
-        return self._remove(scores.forget, dataset, dry_run, _given("run", run), judge=judge)
+        return self._remove(scores.forget, dataset, dry_run, _required("run", run), judge=judge)
 
     def forget_text(
         self,
@@ -692,7 +692,7 @@ class Warehouse:
         """
         from warehouse.ingest import texts
 
-        return self._remove(texts.forget, dataset, dry_run, _given("name", name), of=of)
+        return self._remove(texts.forget, dataset, dry_run, _required("name", name), of=of)
 
     def sync(
         self,
@@ -1080,7 +1080,7 @@ class Warehouse:
 
         with self.file.read() as con:
             found, computed, labels = query_values.queries(
-                con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
+                con, dataset, _required("run", run), metrics=metrics, slice=slice, worst=worst,
                 protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
             return presentation.queries(found, slice, protocol, computed, labels)
@@ -1124,7 +1124,7 @@ class Warehouse:
 
         with self.file.read() as con:
             found = explain.explain(
-                con, dataset, _given("run", run), _given("query", query), metric,
+                con, dataset, _required("run", run), _required("query", query), metric,
                 top=top, protocol=protocol, qrels=qrels,
             )  # fmt: skip
             return presentation.explanation(found)
@@ -1160,7 +1160,7 @@ class Warehouse:
         from warehouse.report import presentation
 
         found = curves.curve(
-            self.file, dataset, _given("curve", curve),
+            self.file, dataset, _required("curve", curve),
             runs=runs, query=query, store=store, protocol=protocol, on_curve=on_curve,
         )  # fmt: skip
         return presentation.curve(found)
@@ -1346,7 +1346,7 @@ class Warehouse:
 
         with self.file.read() as con:
             found = side_by_side.side_by_side(
-                con, dataset, _given("base", base), _given("run", run), metric, queries=queries,
+                con, dataset, _required("base", base), _required("run", run), metric, queries=queries,
                 depth=depth, protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
             return presentation.side_by_side(found)
@@ -1611,7 +1611,7 @@ class Warehouse:
         from warehouse.analyze import listings
 
         with self.file.read() as con:
-            return Result(listings.run_versions(con, dataset, _given("run", run)))
+            return Result(listings.run_versions(con, dataset, _required("run", run)))
 
     def qrels(self, dataset: str | None = None) -> Result:
         """Return the versions of the qrels of one dataset or of all.
@@ -1657,7 +1657,7 @@ class Warehouse:
         from warehouse.analyze import history
         from warehouse.report import presentation
 
-        before, after = _given("before", before), _given("after", after)
+        before, after = _required("before", before), _required("after", after)
         with self.file.read() as con:
             found = history.qrels_diff(
                 con, dataset, before, after, metrics=metrics, protocol=protocol
@@ -2018,7 +2018,7 @@ class Warehouse:
         return macros(protocol)
 
 
-def _given(what: str, value: _T | None) -> _T:
+def _required(what: str, value: _T | None) -> _T:
     """Return an argument that stands after the dataset, and so has a default, but is needed."""
     if value is None:
         raise UsageError(f"{what} is missing: it comes after the dataset, or by its name")

@@ -77,7 +77,7 @@ def agree(
         raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
     base = [] if against is None or of != "documents" else [against]
     reads = replace(choice, named=(*names, *base))
-    with past_state.put(con, dataset, past_state.NOW, reads) as (datasets, _):
+    with past_state.applied(con, dataset, past_state.NOW, reads) as (datasets, _):
         named = run_choice.expanded(con, datasets[0], names, rest=bool(names) and not choice.is_all)
         if of == "runs":
             chosen = stored_metrics.names(con, datasets, asked, rules)
@@ -129,8 +129,8 @@ def of_documents(
         there = f"name another beside {runs[0].name}" if others else "it has only one"
         raise UsageError(f"{dataset}: agreement needs two runs; {there}")
     involved = dict.fromkeys(run for pair in pairs for run in pair)
-    longest = ranked_lists.put(con, list(involved), protocol, depth)
-    ranked_lists.put_masses(con, p, longest)
+    longest = ranked_lists.make_tables(con, list(involved), protocol, depth)
+    ranked_lists.make_masses(con, p, longest)
     sql = render("analyses/agree_documents", p=float(p), over=over)
     made = "create or replace temp table agreement as"
     for batch in _batches(pairs):

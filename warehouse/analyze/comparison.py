@@ -100,7 +100,10 @@ def compare(
         )
     with (
         file.read() as con,
-        past_state.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
+        past_state.applied_to_one(con, dataset, state, reads, stored_only=not metrics) as (
+            name,
+            gone,
+        ),
     ):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -125,7 +128,7 @@ def compare(
         if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
-            unstored_values.put_judged_only(con, known, rules, asked)
+            unstored_values.compute_judged_only(con, known, rules, asked)
         # a run that is named alone is held against the others
         all_pairs = all_pairs or not (against or len(named) == 1)
         bases_ = against or chosen[:1]

@@ -98,7 +98,7 @@ def curve(
         dataset = datasets.chosen(con, dataset)
         if done is None:
             asked = candidates.find(con, dataset, names)
-            done = unstored_values.put_curve(con, metric, rules, asked, on_curve)
+            done = unstored_values.compute_curve(con, metric, rules, asked, on_curve)
         if dataset in done.without_qrels:
             raise UsageError(none_yet("qrels", dataset))
         if dataset in done.unfit:

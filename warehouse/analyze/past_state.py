@@ -54,7 +54,7 @@ class State:
         return self.as_of is None and self.qrels is None
 
     def __str__(self) -> str:
-        words = [] if self.as_of is None else [f"as of {shown(self.as_of)}"]
+        words = [] if self.as_of is None else [f"as of {in_words(self.as_of)}"]
         if self.qrels is not None:
             words.append(f"qrels version {self.qrels}")
             words += (
@@ -75,7 +75,7 @@ def state(as_of: Moment | None, qrels: int | None) -> State:
 
 
 @contextmanager
-def put(
+def applied(
     con: Connection,
     datasets: str | Iterable[str] | None,
     wanted: State,
@@ -100,7 +100,7 @@ def put(
         _cut(con, wanted, found[0])
     if not runs.is_all:
         with _naming_state(wanted):
-            run_choice.put(con, found, runs)
+            run_choice.apply(con, found, runs)
         _cut(con, wanted, found[0], chosen=True)
     if wanted.as_of is not None:
         if stored_only:
@@ -111,7 +111,7 @@ def put(
 
 
 @contextmanager
-def put_one(
+def applied_to_one(
     con: Connection,
     dataset: str | None,
     wanted: State,
@@ -119,9 +119,9 @@ def put_one(
     *,
     stored_only: bool = True,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Make a connection read what was there then, for one dataset, as `put` does for several."""
+    """Make a connection read what was there then, for one dataset, as `applied` does for several."""
     one = check_one(dataset)
-    with put(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
+    with applied(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
         if len(found) > 1:
             raise UsageError(f"{dataset}: stands for several datasets; name one")
         yield found[0], gone
@@ -157,7 +157,7 @@ def _cut(con: Connection, wanted: State, dataset: str | None, *, chosen: bool = 
         con.execute(statement)
 
 
-def shown(moment: dt.datetime) -> str:
+def in_words(moment: dt.datetime) -> str:
     """Return a moment as people read it: in UTC, the end of a day as that day."""
     there = moment.astimezone(dt.UTC)
     if there.time() == dt.time.max:
@@ -193,7 +193,7 @@ def _check_time(con: Connection, datasets: Sequence[str], as_of: dt.datetime) ->
         if first is not None and first > as_of:
             raise UsageError(
                 f"{dataset}: nothing was evaluated yet at that time; the first stored values are "
-                f"of {shown(first)}"
+                f"of {in_words(first)}"
             )
 
 

@@ -73,7 +73,7 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def put(con: Connection, datasets: Sequence[str], wanted: Choice) -> None:
+def apply(con: Connection, datasets: Sequence[str], wanted: Choice) -> None:
     """Make the table `chosen_run` of the runs of some datasets that fit.
 
     Raises UsageError if none does, or if a part of the choice fits none, with the nearest that does.

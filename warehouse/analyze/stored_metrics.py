@@ -247,7 +247,9 @@ def with_missing(
     ]
     # a file of a lake has no predictions to compute from
     leave_out = not runs and is_collected(con)
-    return unstored_values.put_missing(con, metrics, protocol, found, slice, leave_out=leave_out)
+    return unstored_values.compute_missing(
+        con, metrics, protocol, found, slice, leave_out=leave_out
+    )
 
 
 def _any_missing(

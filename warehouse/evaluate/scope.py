@@ -8,7 +8,7 @@ import duckdb
 
 from warehouse import readers
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.readers.kinds import Subject
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
@@ -105,12 +105,12 @@ that sorts as the ids do, or text if there are very many |
 
     def predictions(self, run_ids: Sequence[int], *, of_part: bool = False) -> None:
         """Put the stored predictions of some runs in scope, or of a part: `scope_prediction`."""
-        bring(self._con, run_ids)
+        provide_predictions(self._con, run_ids)
         self._con.execute(render("scope/predictions", of_part=of_part, **self.batch(run_ids)))
 
     def stored_lists(self, run_ids: Sequence[int], table: str, *, lower_is_better: bool) -> None:
         """Put predictions in scope as one table stores them: `scope_prediction` and `list_place`."""
-        bring(self._con, run_ids)
+        provide_predictions(self._con, run_ids)
         words = {"table": table, "lower_is_better": lower_is_better, **self.batch(run_ids)}
         self._con.execute(render("scope/stored_lists", **words))
 
@@ -162,7 +162,7 @@ that sorts as the ids do, or text if there are very many |
 
     def fused_runs(self, run_ids: Sequence[int]) -> None:
         """Put the predictions of the runs to merge in scope, numbered in the order of their ids."""
-        bring(self._con, run_ids)
+        provide_predictions(self._con, run_ids)
         self._con.execute(render("scope/fused_runs", run_ids=run_ids))
 
     def prefixes(
@@ -172,7 +172,7 @@ that sorts as the ids do, or text if there are very many |
 
         `ranked` is the query that ranks predictions. It also makes `listed`, the whole list.
         """
-        bring(self._con, [run_id])
+        provide_predictions(self._con, [run_id])
         words = {"run_id": run_id, "query_id": query_id, "top": top, "aggregate": aggregate}
         self._con.execute(render("scope/prefixes", ranked=ranked, **words))
 

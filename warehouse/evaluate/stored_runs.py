@@ -21,7 +21,7 @@ from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.sql_text.templates import render
 from warehouse.store.database import ALIAS
 
@@ -309,7 +309,7 @@ class _Evaluation:
         following = [str(m) for m in work.queries if work.follows_source(m)]
         follows = work.protocol.ties == "input"
         if following and not follows:  # the positions in the source are in the hash
-            bring(self.con, self.scope.pending_runs())
+            provide_predictions(self.con, self.scope.pending_runs())
         self.con.execute(
             render(
                 "statements/evaluations",

@@ -36,7 +36,7 @@ _TRUTH = ("judgment", "hit", "hit_set")
 Values = dict[tuple[str, str], float | None]
 
 
-def put_judged_only(
+def compute_judged_only(
     con: duckdb.DuckDBPyConnection,
     metrics: Sequence[Metric],
     protocol: Protocol,
@@ -48,7 +48,7 @@ def put_judged_only(
         con.execute(statement)
 
 
-def put_missing(
+def compute_missing(
     con: duckdb.DuckDBPyConnection,
     metrics: Sequence[Metric],
     protocol: Protocol,
@@ -84,7 +84,7 @@ def put_missing(
     return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}
 
 
-def put_curve(
+def compute_curve(
     con: duckdb.DuckDBPyConnection,
     curve: Metric,
     protocol: Protocol,
@@ -167,7 +167,7 @@ def values(
 ) -> Values:
     """Return the values of metrics that may not be stored, computed from stored hits."""
     _compute(con, metrics, protocol, runs)
-    return _found(con, runs)
+    return _values(con, runs)
 
 
 def all_relevant(
@@ -203,7 +203,7 @@ def all_relevant(
                 )
             )  # fmt: skip
             _compute(con, those, protocol, [run])
-            found |= _found(con, [run])
+            found |= _values(con, [run])
             for table in _TRUTH:
                 con.execute(f"drop table temp.main.{table}")
     return found
@@ -231,7 +231,7 @@ def without_documents(
         )
     )  # fmt: skip
     _compute(con, metrics, protocol, runs)
-    found = _found(con, runs)
+    found = _values(con, runs)
     for table in _TRUTH:
         con.execute(f"drop table temp.main.{table}")
     return found
@@ -262,7 +262,7 @@ def tied(
         )
     )  # fmt: skip
     _compute(con, metrics, protocol, runs)
-    found = _found(con, runs)
+    found = _values(con, runs)
     for table in ("hit", "hit_set"):
         con.execute(f"drop table temp.main.{table}")
     return found
@@ -301,7 +301,7 @@ def drop_views(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"drop view temp.main.{ident(name)}")
 
 
-def _found(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:
+def _values(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:
     names = {run.run_id: run.run for run in runs}
     rows = con.execute(
         "select metric, run_id, value from temp.main.score join temp.main.evaluation "

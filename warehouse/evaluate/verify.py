@@ -207,7 +207,7 @@ def _lost_files(
     """
     for file in in_place.files_of(con, None if run_ids is None else sorted(run_ids)):
         try:
-            in_place.bring(con, [file.run_id])
+            in_place.provide_predictions(con, [file.run_id])
         except InputError as error:
             told = {"told": str(error)}
             con.execute(f"insert into {wrong} values ('prediction_file', $told, 1)", told)

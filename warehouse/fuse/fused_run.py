@@ -134,7 +134,7 @@ def prepare(
         )
     chosen = training.choose(con, dataset, train_queries, train_share)
     work = None if tune is None else training.metric_plan(con, chosen, tune, protocol)
-    training.put(con, recipe, chosen)
+    training.fill_scope(con, recipe, chosen)
     trials = None
     if work is not None:
         trials = tuning.tune(con, recipe, work)
@@ -160,8 +160,8 @@ def merge(
     if leave_out and trained is None:
         raise UsageError("there are no training queries to leave out")
     if trained is not None and fusion.TRAINING in recipe.definition.needs:
-        training.put(con, recipe, trained)
-        training.put_precisions(con, prepared.precisions)
+        training.fill_scope(con, recipe, trained)
+        training.store_precisions(con, prepared.precisions)
     lists.put_runs(con, recipe)
     overlap = lists.put_queries(con, recipe, queries)
     if leave_out and trained is not None:

@@ -104,7 +104,7 @@ def choose(
     return Training(dataset, qrels_id, version, tuple(chosen), len(asked) - len(chosen))
 
 
-def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
+def fill_scope(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
     """Put the training queries in scope, with their judgments and the lists of the runs."""
     scope = Scope(con)
     scope.runs(recipe.run_ids)
@@ -140,7 +140,7 @@ def precisions(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[float]:
     return [value or 0.0 for value in values(con, work, len(recipe.sources))]
 
 
-def put_precisions(con: duckdb.DuckDBPyConnection, found: Sequence[float]) -> None:
+def store_precisions(con: duckdb.DuckDBPyConnection, found: Sequence[float]) -> None:
     """Put the mean average precision of each run in scope."""
     con.execute(
         "create or replace temp table trained_precision as "

@@ -48,10 +48,10 @@ class Known:
         asked = {"dataset_id": dataset_id, "names": sorted(set(names))}
         named = "dataset_id = $dataset_id and list_contains($names::varchar[], name)"
         oldest_first = "order by store.recency(ingested_at, content_hash)"
-        found = rows.found(con, f"from store.run where {named} {oldest_first}", asked)
+        found = rows.as_dicts(con, f"from store.run where {named} {oldest_first}", asked)
         current = {row["name"]: row for row in found}
         last = {name: int(row["version"]) for name, row in current.items()}
-        gone = rows.found(
+        gone = rows.as_dicts(
             con, f"from store.forgotten_run where {named} order by forgotten_at, ingested_at", asked
         )
         for row in gone:

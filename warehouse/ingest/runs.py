@@ -364,7 +364,7 @@ def _put_otherwise(
         return "place of its predictions"
     if files and files[0].sha256 == staged.source_sha256:
         return ""
-    in_place.bring(con, [run_id])
+    in_place.provide_predictions(con, [run_id])
     sql = render("checks/ties_reordered", run_number=run_number)
     is_reordered = con.execute(sql, {"number": number, "run_id": run_id}).fetchall()
     return "order of equal scores" if is_reordered else ""

@@ -136,7 +136,7 @@ def newest(
     con: duckdb.DuckDBPyConnection, table: str, condition: str, params: Mapping[str, object]
 ) -> dict[str, Any] | None:
     """Return the row of the newest version that meets a condition, or None if there is none."""
-    found = rows.found(
+    found = rows.as_dicts(
         con,
         f"from store.{table} where {condition} "
         "order by store.recency(ingested_at, content_hash) desc limit 1",

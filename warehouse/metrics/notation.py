@@ -157,7 +157,7 @@ def _last_relstring(found: list[Line]) -> list[Line]:
 @project.request()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read a name that stands for one metric; with `settle=False`, required values may be missing."""
-    text = _meant(text)
+    text = _aliased(text)
     expanded = [
         one
         for one in _expand(text, defaults or Defaults(), complete=settle)
@@ -253,11 +253,11 @@ def split(asked: Iterable[MetricLike]) -> list[MetricLike]:
         elif given := _GIVEN.fullmatch(one):
             words.append(Labelled(given["metric"].strip(), given["label"]))
         else:
-            words += map(_meant, _WORD.findall(one))
+            words += map(_aliased, _WORD.findall(one))
     return words
 
 
-def _meant(word: str) -> str:
+def _aliased(word: str) -> str:
     """Return a word, or the notation that the project's file has for it."""
     found = project.current()
     if word not in found.aliases:
@@ -386,7 +386,7 @@ def _file_hint(name: str) -> str:
         return ""
     for path in sorted(folder.iterdir()):
         if path.name in (f"{name}.sql", f"{name}.j2"):
-            return f"; {project.shown(path)}: a metric's file ends in {templates.SUFFIX}"
+            return f"; {project.path_text(path)}: a metric's file ends in {templates.SUFFIX}"
     return ""
 
 

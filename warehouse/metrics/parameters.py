@@ -152,10 +152,10 @@ class Parameter(Declaration, frozen=True, kw_only=True):
         if self.type != wanted:
             raise ValueError(f"{self.name} is of the type {self.type}, not {given}")
 
-    def take(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+    def read_toml(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Convert a TOML value and read it like the notation's. Raises ValueError.
 
-        >>> Parameter(name="beta", type="number", summary="").take(2)
+        >>> Parameter(name="beta", type="number", summary="").read_toml(2)
         2.0
         """
         adopted = self.from_toml(value)
@@ -236,13 +236,13 @@ def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> P
     return replace(found, default=default)
 
 
-def take(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+def read_values(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
     """Return TOML values of parameters, each read by its type. Raises ValueError."""
     known = {p.name: p for p in parameters}
     for key in given:
         if key not in known:
             raise ValueError(f"no parameter {key!r}{nearest(key, known)}")
-    return {key: known[key].take(value) for key, value in given.items()}
+    return {key: known[key].read_toml(value) for key, value in given.items()}
 
 
 def bound(number: float) -> str:

@@ -22,7 +22,7 @@ from warehouse.metrics.catalogue import catalogue as metrics
 from warehouse.metrics.curves import curves
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.notation import Defaults, Metric, peers
-from warehouse.metrics.parameters import Value, take
+from warehouse.metrics.parameters import Value, read_values
 from warehouse.metrics.template import Template
 from warehouse.sql_text.templates import names_in
 
@@ -160,7 +160,7 @@ def metrics_and_curves() -> Mapping[str, Template]:
 def _values(protocol: str, metric: str, given: Mapping[str, Any]) -> dict[str, Value]:
     """Read the values that a protocol gives to parameters of a metric."""
     try:
-        return take(metrics_and_curves()[metric].parameters, given)
+        return read_values(metrics_and_curves()[metric].parameters, given)
     except (ValueError, OverflowError) as error:
         raise _error(protocol, ("params", metric), str(error)) from None
 

@@ -12,7 +12,7 @@ from warehouse.config import toml
 from warehouse.config.key_paths import KeyPath
 from warehouse.metrics import checks
 from warehouse.metrics.header import Header, ParametrisedHeader, RanxTable, TrecTable
-from warehouse.metrics.parameters import Declaration, Parameter, Value, parameter, take
+from warehouse.metrics.parameters import Declaration, Parameter, Value, parameter, read_values
 from warehouse.sql_text import relations, templates
 
 _T = TypeVar("_T", bound="Template")
@@ -196,7 +196,7 @@ def _values(
     parameters: Iterable[Parameter],
 ) -> dict[str, Value]:
     try:
-        return take(parameters, given)
+        return read_values(parameters, given)
     except (ValueError, OverflowError) as error:
         raise document.error(path, str(error)) from None
 

@@ -84,7 +84,7 @@ def files_of(con: Connection, run_ids: Sequence[int] | None = None) -> list[Pred
     return [PredictionFile(*row) for row in rows]
 
 
-def bring(con: Connection, run_ids: Sequence[int]) -> bool:
+def provide_predictions(con: Connection, run_ids: Sequence[int]) -> bool:
     """Let the relation `prediction` have the predictions of some runs, wherever they lie.
 
     Those that stay in files are read into a temporary table, unless they are in it, and a view of

@@ -27,7 +27,7 @@ from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.ingest import steps
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics, known_metric
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.readers.ir_metadata import SECTIONS
 from warehouse.readers.kinds import IDS
 from warehouse.report import signatures
@@ -164,7 +164,7 @@ def _write(
         described.append(about | {"empty_lists": [query_id for (query_id,) in empty]})
         text = _yaml(_ir_metadata(run, tags.get(run["run_id"], {}), dataset))
         _text(folder / f"ir_metadata/{run['number']:03}.yml", text)
-    bring(con, [run["run_id"] for run in runs])
+    provide_predictions(con, [run["run_id"] for run in runs])
     for path, sql in data.items():
         _copy(con, sql, folder / path, "(format parquet, compression zstd)")
     digests = {path: _sha256(folder / path) for path in data}

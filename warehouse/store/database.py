@@ -478,14 +478,14 @@ def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     try:
         con.execute(_SEARCH_PATH)
     except duckdb.CatalogException:  # the first file of this database in memory
-        own_schema.put(con)
+        own_schema.make(con)
         con.execute(_SEARCH_PATH)
     return found
 
 
 def find_views(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let SQL find the views for people by their names alone, and the tables as `store.run`."""
-    own_schema.put_for_people(con, sql)
+    own_schema.make_for_people(con, sql)
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:

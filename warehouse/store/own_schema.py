@@ -159,21 +159,21 @@ def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
 
 
-def put(con: duckdb.DuckDBPyConnection) -> None:
+def make(con: duckdb.DuckDBPyConnection) -> None:
     """Make the views and macros that commands read, for an attached file: all of them, or none."""
     make_schemas(con)
     try:
         stored = [name for name in definitions() if "." in name]
         con.execute(f"set search_path = {literal(STORE)}")
         _make(con, stored, STORE)
-        put_more(con, READ_BY_COMMANDS)
+        make_more(con, READ_BY_COMMANDS)
     except BaseException:
         with suppress(duckdb.Error):
             con.execute(f"drop schema {STORE} cascade; drop schema {FOR_PEOPLE} cascade")
         raise
 
 
-def put_more(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
+def make_more(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
     """Make some views for people in `FOR_PEOPLE`, and make that the search path."""
     con.execute(f"set search_path = {literal(FOR_PEOPLE)}")
     people = set(for_people())
@@ -194,7 +194,7 @@ def placed(name: str) -> str | None:
     return f"{ALIAS}.{name}" if known else None
 
 
-def put_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+def make_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let some SQL find the views for people in `main` by their names, and the tables as `store.run`.
 
     Those that it names are made, or all if it may ask which there are.

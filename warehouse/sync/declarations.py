@@ -230,7 +230,7 @@ def as_text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _given(table: msgspec.Struct, *without: str) -> dict[str, Any]:
+def _given_keys(table: msgspec.Struct, *without: str) -> dict[str, Any]:
     """Return the keys of a table that the file has."""
     fields = msgspec.structs.asdict(table)
     return {key: value for key, value in fields.items() if value is not None and key not in without}
@@ -263,7 +263,7 @@ def _dataset(given: project_file.Dataset, path: KeyPath, usual: Evaluation) -> D
         seen = project_file.Training(file=training) if isinstance(training, str) else training
         grounds.append(_judgments("training", seen, (*path, "training")))
     for number, one in enumerate(given.attributes, 1):
-        options = _given(one, "file", "of") | {"split": _as_texts(one.split)}
+        options = _given_keys(one, "file", "of") | {"split": _as_texts(one.split)}
         with _at(*path, "attributes", number):
             file = _source(one.file)
             if (one.of, file) in ((ground.kind, ground.file) for ground in grounds):
@@ -275,7 +275,7 @@ def _dataset(given: project_file.Dataset, path: KeyPath, usual: Evaluation) -> D
 
 def _judgments(kind: GroundKind, given: project_file.Training, path: KeyPath) -> Ground:
     """Return a file with qrels or a training set."""
-    options = _given(given, "file", "is_global", "queries")
+    options = _given_keys(given, "file", "is_global", "queries")
     queries: str | None = None
     with _at(*path):
         if isinstance(given, project_file.Qrels):
@@ -342,7 +342,7 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
     if not group_names(texts["dataset"]):
         with _at(*here, "dataset"):
             known_dataset(texts["dataset"], datasets)
-    options = {key: value for key, value in _given(given).items() if key in _LOADING}
+    options = {key: value for key, value in _given_keys(given).items() if key in _LOADING}
     with _at(*here):
         _check_reading(options, "run")
     return Runs(

@@ -61,7 +61,7 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
     return replace(source, settings=json.dumps(settings, sort_keys=True))
 
 
-def take(
+def load(
     file: WarehouseFile,
     source: Source,
     also: Callable[[duckdb.DuckDBPyConnection], object],
@@ -94,7 +94,7 @@ def _is_known(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
     return not source.reread and known(con, source).get(source.key) == source.state
 
 
-def take_together(
+def load_together(
     file: WarehouseFile,
     group: Group,
     sources: Sequence[Source],

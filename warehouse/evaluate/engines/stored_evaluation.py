@@ -25,7 +25,7 @@ from warehouse.evaluate.precomputed import BATCH_COPIED, Precomputation
 from warehouse.evaluate.requirements import ASSESSED
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics.notation import Metric
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.sql_text.templates import render
 from warehouse.store.file import Staging
 from warehouse.store.scratch_folders import scratch_folder
@@ -189,7 +189,7 @@ class DistributedComputation(Precomputation):
             "create or replace temp table listed as select unnest($ids::integer[]) as run_id",
             {"ids": listed},
         )
-        in_place = bring(con, listed)
+        in_place = provide_predictions(con, listed)
         con.execute(
             render(
                 "statements/part_export",

@@ -179,8 +179,8 @@ def _documents(
     """Keep the agreement of the lists of the pairs, query by query."""
     originals, reproduced = runs
     every = {run.run_id: run for run in (*originals.values(), *reproduced.values())}
-    ranked_lists.put(con, list(every.values()), protocol, depth)
-    ranked_lists.put_masses(con, p, depth)
+    ranked_lists.make_tables(con, list(every.values()), protocol, depth)
+    ranked_lists.make_masses(con, p, depth)
     asked = {
         "pairs": list(sides.pairs),
         "ones": [originals[one].run_id for one, _ in sides.pairs.values()],

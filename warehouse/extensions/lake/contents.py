@@ -13,7 +13,7 @@ from warehouse.errors import UsageError, listing
 from warehouse.extensions.lake.shared_lake import collected, lake_errors
 from warehouse.extensions.lake.tables import Lake
 from warehouse.ingest.steps import Content, Loaded
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.sql_text.templates import render
 from warehouse.store.file import WarehouseFile
 
@@ -42,7 +42,7 @@ def push(file: WarehouseFile, url: str) -> dict[str, int]:
             due = [one for one in due if (one[1], one[2]) not in known]
             for ids in _batches([(key, size) for key, _, _, size in due]):
                 if table == "prediction":
-                    bring(con, ids)
+                    provide_predictions(con, ids)
                 found: Any = con.sql(render(f"lake/{table}", ids=ids))
                 lake.append(table, found.to_arrow_table())
                 added[table] += len(ids)

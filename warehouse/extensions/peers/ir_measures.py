@@ -52,7 +52,7 @@ class _Ours(_measures.Measure):  # type: ignore[misc]
         return str(self.params["metric"])
 
     def aggregator(self) -> Any:
-        aggregate = _meant(self).aggregate
+        aggregate = _own_metric(self).aggregate
         if aggregate not in _MEANS:
             raise UsageError(
                 f"{self}: is no mean of the queries' values but {aggregate}; beside measures of other "
@@ -74,7 +74,7 @@ def _parsed(name: str) -> OwnMetric:
     return notation.parse_one(name, defaults=protocols.get(_PROTOCOL).defaults()).metric
 
 
-def _meant(asked: Any) -> OwnMetric:
+def _own_metric(asked: Any) -> OwnMetric:
     """Return the metric that a measure of ir_measures means."""
     if asked.NAME == "NumRet" and "rel" in asked.params:  # with a level, only the relevant ones
         level = asked.params["rel"]
@@ -99,14 +99,18 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
         """Whether the warehouse has a metric of this name with these parameters."""
         measure.validate_params()
         try:
-            return "preferences" not in _needs(_meant(measure))
+            return "preferences" not in _needs(_own_metric(measure))
         except UsageError:
             return False
 
     def qrel_inputs(self, measures: Iterable[Any]) -> list[str]:
         """Return the columns of judgments that some measures need."""
         needed = ["query_id", "doc_id", "relevance"]
-        return [*needed, "iteration"] if any(_by_iteration(_meant(m)) for m in measures) else needed
+        return (
+            [*needed, "iteration"]
+            if any(_by_iteration(_own_metric(m)) for m in measures)
+            else needed
+        )
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> _Evaluator:
         return _Evaluator(list(measures), qrels, self._beside)
@@ -129,10 +133,10 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         if not isinstance(qrels, Mapping) and not hasattr(qrels, "columns"):
             qrels = list(qrels)
         super().__init__(measures, _queries(qrels))
-        self._meant = {one: _meant(one) for one in measures}
+        self._own_metric = {one: _own_metric(one) for one in measures}
         self._scorers = []
         for by_iteration in (False, True):
-            metrics = [m for m in self._meant.values() if _by_iteration(m) is by_iteration]
+            metrics = [m for m in self._own_metric.values() if _by_iteration(m) is by_iteration]
             if metrics and self.qrel_qids:
                 asked = scoring.ask(metrics, protocol=_PROTOCOL)
                 self._scorers.append(Scorers(asked, qrels, iterations=by_iteration, **beside))
@@ -167,12 +171,12 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
             over_all |= of_all
         rows = [
             ir_measures.Metric(query, one, _number(one, meant, value))
-            for one, meant in self._meant.items()
+            for one, meant in self._own_metric.items()
             for query, value in values.get(str(meant), [])
         ]
         aggregated = {
             one: _number(one, meant, over_all[str(meant)]) if str(meant) in over_all else math.nan
-            for one, meant in self._meant.items()
+            for one, meant in self._own_metric.items()
         }
         return aggregated, rows
 
