@@ -77,7 +77,7 @@ def agree(
         raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
     base = [] if against is None or of != "documents" else [against]
     reads = replace(choice, named=(*names, *base))
-    with past_state.applied(con, dataset, past_state.NOW, reads) as (datasets, _):
+    with past_state.read(con, dataset, past_state.NOW, reads) as (datasets, _):
         named = run_choice.expanded(con, datasets[0], names, rest=bool(names) and not choice.is_all)
         if of == "runs":
             chosen = stored_metrics.names(con, datasets, asked, rules)
@@ -193,10 +193,8 @@ def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
     }
     if undefined:
         shared = "in both lists" if over == "intersection" else "in either list"
-        pairs = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
-        notes.append(
-            f"tau is undefined for queries with fewer than two documents {shared}: {pairs}"
-        )
+        runs = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
+        notes.append(f"tau is undefined for queries with fewer than two documents {shared}: {runs}")
     return tuple(notes)
 
 

@@ -100,10 +100,7 @@ def compare(
         )
     with (
         file.read() as con,
-        past_state.applied_to_one(con, dataset, state, reads, stored_only=not metrics) as (
-            name,
-            gone,
-        ),
+        past_state.read_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
     ):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)

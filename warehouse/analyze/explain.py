@@ -90,7 +90,7 @@ def explain(
     """Explain a current run's value for a query; the arguments are as in `Warehouse.explain`."""
     check_at_least(0, top=top)
     database.refuse_collected(con, "the documents behind a value")
-    with past_state.applied_to_one(con, dataset, past_state.state(None, qrels)) as (found, _):
+    with past_state.read_one(con, dataset, past_state.state(None, qrels)) as (found, _):
         rules = stored_metrics.stored_rules(con, protocol)
         query, metric = _in_order(con, found, run, query, metric)
         asked = stored_metrics.first_name(con, found, metric, rules)

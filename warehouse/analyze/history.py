@@ -56,10 +56,7 @@ def history(
     """
     wanted = past_state.state(as_of, qrels)
     stored_only = metric is None or not compute
-    with past_state.applied_to_one(con, dataset, wanted, runs, stored_only=stored_only) as (
-        name,
-        gone,
-    ):
+    with past_state.read_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         asked = stored_metrics.first_name(con, name, metric, rules)
         asked = asked or stored_metrics.with_values(con, [name], rules)[:1]

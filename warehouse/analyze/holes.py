@@ -75,7 +75,7 @@ def holes(
         )
     names = check_names("runs", runs)
     reads = replace(choice, named=tuple(names))
-    with past_state.applied_to_one(con, dataset, past_state.NOW, reads) as (dataset, _):
+    with past_state.read_one(con, dataset, past_state.NOW, reads) as (dataset, _):
         named = run_choice.expanded(con, dataset, names, rest=bool(names) and not choice.is_all)
         found_runs = ranked_lists.current_runs(con, dataset, named)
     depth = depth if rules.depth is None else min(depth, rules.depth)

@@ -50,7 +50,7 @@ def leaderboard(
     across_datasets.check_by(by)
     state = past_state.state(as_of, qrels)
     stored_only = not compute or not metrics
-    with past_state.applied(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
+    with past_state.read(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
         if (ci or ties) and len(datasets) > 1:

@@ -75,7 +75,7 @@ def state(as_of: Moment | None, qrels: int | None) -> State:
 
 
 @contextmanager
-def applied(
+def read(
     con: Connection,
     datasets: str | Iterable[str] | None,
     wanted: State,
@@ -111,7 +111,7 @@ def applied(
 
 
 @contextmanager
-def applied_to_one(
+def read_one(
     con: Connection,
     dataset: str | None,
     wanted: State,
@@ -121,7 +121,7 @@ def applied_to_one(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Make a connection read what was there then, for one dataset, as `applied` does for several."""
     one = check_one(dataset)
-    with applied(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
+    with read(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
         if len(found) > 1:
             raise UsageError(f"{dataset}: stands for several datasets; name one")
         yield found[0], gone

@@ -35,7 +35,7 @@ def queries(
     """
     check_at_least(1, worst=worst)
     state = past_state.state(as_of, qrels)
-    with past_state.applied_to_one(con, dataset, state, stored_only=not metrics) as (name, _):
+    with past_state.read_one(con, dataset, state, stored_only=not metrics) as (name, _):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
         if slice is not None:

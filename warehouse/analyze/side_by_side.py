@@ -52,7 +52,7 @@ def side_by_side(
     """Return two runs' lists for the queries that differ most; see `Warehouse.side_by_side`."""
     check_at_least(1, queries=queries, depth=depth)
     state = past_state.state(as_of, qrels)
-    with past_state.applied_to_one(con, dataset, state, stored_only=False) as (name, gone):
+    with past_state.read_one(con, dataset, state, stored_only=False) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         names = [stored_metrics.one_name(con, [name], metric, rules)]
         both = [one.name for one in ranked_lists.current_runs(con, name, [base, run])]

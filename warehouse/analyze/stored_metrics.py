@@ -247,9 +247,8 @@ def with_missing(
     ]
     # a file of a lake has no predictions to compute from
     leave_out = not runs and is_collected(con)
-    return unstored_values.compute_missing(
-        con, metrics, protocol, found, slice, leave_out=leave_out
-    )
+    compute = unstored_values.compute_missing
+    return compute(con, metrics, protocol, found, slice, leave_out=leave_out)
 
 
 def _any_missing(
@@ -300,13 +299,11 @@ def computed_notes(
     return (f"{note}; to store: {store}",)
 
 
-def one_name(
-    con: Connection, datasets: Sequence[str], asked: MetricLike, protocol: Protocol
-) -> str:
+def one_name(con: Connection, datasets: Sequence[str], one: MetricLike, protocol: Protocol) -> str:
     """Return the canonical name for a text that must name one metric."""
-    found = names(con, datasets, [asked], protocol)
+    found = names(con, datasets, [one], protocol)
     if len(found) != 1:
-        raise UsageError(f"{asked}: stands for several metrics; name one")
+        raise UsageError(f"{one}: stands for several metrics; name one")
     return found[0]
 
 

@@ -175,7 +175,7 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
     for path in here.metric_files:
         name = path.name.removesuffix(templates.SUFFIX)
         if paths.setdefault(name, path) != path:
-            where, other = project.path_text(path), project.path_text(paths[name])
+            where, other = project.relative(path), project.relative(paths[name])
             wrong[str(path)] = DefinitionError(f"{where}: {other} has a metric of that name")
     added: dict[str, str] = {}
     for one in extending.others():
@@ -199,7 +199,7 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
         return made
 
     texts = each(paths, lambda name: project.read_text(paths[name]))
-    files = each(texts, lambda name: parts(texts[name], project.path_text(paths[name])))
+    files = each(texts, lambda name: parts(texts[name], project.relative(paths[name])))
     own = each(files, lambda name: _metric(name, *files[name], own=files))
     taken = checks.names_of(_built_in().values())
     types = {p.name: p.type for found in _built_in().values() for p in found.parameters}

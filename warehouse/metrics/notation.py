@@ -386,7 +386,7 @@ def _file_hint(name: str) -> str:
         return ""
     for path in sorted(folder.iterdir()):
         if path.name in (f"{name}.sql", f"{name}.j2"):
-            return f"; {project.path_text(path)}: a metric's file ends in {templates.SUFFIX}"
+            return f"; {project.relative(path)}: a metric's file ends in {templates.SUFFIX}"
     return ""
 
 

@@ -69,7 +69,7 @@ def watch(
     with project.using(config):
         path = open_project(database).path.absolute()
         watched = _watched()
-    say(f"watching {listing(map(project.path_text, sorted(watched.paths)), 4)}; Ctrl-C ends it")
+    say(f"watching {listing(map(project.relative, sorted(watched.paths)), 4)}; Ctrl-C ends it")
     tick = int(min(debounce, _SHORTEST_WAIT) * 1000)
     due = 0.0
     while True:

@@ -80,7 +80,7 @@ def swap(
     """Compare the boards of every two judges; the arguments are as in `judges_swap`."""
     check_at_least(2, top=top)
     _check_alpha(alpha)
-    with past_state.applied_to_one(con, dataset, past_state.NOW, choice) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, choice) as (name, _):
         named = stored.chosen(con, name, judges, least=2)
         _put_values(con, name, named, metrics, stored_metrics.stored_rules(con, protocol))
         sql = render("judges/judge_swap", values=_VALUES, top=top, alpha=float(alpha))
@@ -113,7 +113,7 @@ def corrected(
     _check_alpha(alpha)
     if judge == by:
         raise UsageError(f"{judge}: a judge is corrected by another one")
-    with past_state.applied_to_one(con, dataset, past_state.NOW, choice) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, choice) as (name, _):
         named = stored.chosen(con, name, [judge, by])
         _put_values(con, name, named, metrics, stored_metrics.stored_rules(con, protocol))
         relation = database.keep(

@@ -190,7 +190,7 @@ def _subject(
     if rules.is_imported:
         raise UsageError(f"protocol {rules.name}: a report needs values that are computed here")
     reads = replace(choice, named=tuple(names))
-    with past_state.applied_to_one(con, dataset, past_state.NOW, reads) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, reads) as (name, _):
         named = run_choice.expanded(con, name, names, rest=bool(names) and not choice.is_all)
         chosen = [run.name for run in ranked_lists.current_runs(con, name, named)]
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -248,7 +248,7 @@ def _put_resolution(
     con: duckdb.DuckDBPyConnection, of: _Subject, how: How, difference: float, made: _Report
 ) -> None:
     """Resample the ranks, and plan by the residual error of a two-way analysis of variance."""
-    with past_state.applied_to_one(con, of.dataset, past_state.NOW):
+    with past_state.read_one(con, of.dataset, past_state.NOW):
         stored_metrics.with_missing(con, [of.dataset], of.names, of.rules)
         found = paired_tests.gather(con, of.dataset, of.runs, of.names, of.rules)
     means = [n for n, _ in enumerate(of.names) if found.aggregates[n] == "mean"]
@@ -313,7 +313,7 @@ def _put_condensed(con: duckdb.DuckDBPyConnection, of: _Subject, made: _Report) 
     if of.rules.judged_only:
         return
     runs = candidates.find(con, of.dataset, of.runs)
-    with past_state.applied_to_one(con, of.dataset, past_state.NOW):
+    with past_state.read_one(con, of.dataset, past_state.NOW):
         stored_metrics.with_missing(con, [of.dataset], of.names, of.rules)
     whole = unstored_values.values(con, of.metrics, of.rules, runs)
     condensed = unstored_values.values(con, of.metrics, replace(of.rules, judged_only=True), runs)

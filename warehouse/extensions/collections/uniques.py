@@ -66,7 +66,7 @@ def reusability(
         )
     names = check_names("runs", runs)
     reads = replace(choice, named=tuple(names))
-    with past_state.applied_to_one(con, dataset, past_state.NOW, reads) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, reads) as (name, _):
         named = run_choice.expanded(con, name, names, rest=bool(names) and not choice.is_all)
         chosen = [run.name for run in ranked_lists.current_runs(con, name, named)]
         wanted = stored_metrics.names(con, [name], metrics, rules)

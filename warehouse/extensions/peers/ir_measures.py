@@ -106,11 +106,8 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
     def qrel_inputs(self, measures: Iterable[Any]) -> list[str]:
         """Return the columns of judgments that some measures need."""
         needed = ["query_id", "doc_id", "relevance"]
-        return (
-            [*needed, "iteration"]
-            if any(_by_iteration(_own_metric(m)) for m in measures)
-            else needed
-        )
+        iterations = any(_by_iteration(_own_metric(measure)) for measure in measures)
+        return [*needed, "iteration"] if iterations else needed
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> _Evaluator:
         return _Evaluator(list(measures), qrels, self._beside)
@@ -133,10 +130,10 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         if not isinstance(qrels, Mapping) and not hasattr(qrels, "columns"):
             qrels = list(qrels)
         super().__init__(measures, _queries(qrels))
-        self._own_metric = {one: _own_metric(one) for one in measures}
+        self._own_metrics = {one: _own_metric(one) for one in measures}
         self._scorers = []
         for by_iteration in (False, True):
-            metrics = [m for m in self._own_metric.values() if _by_iteration(m) is by_iteration]
+            metrics = [m for m in self._own_metrics.values() if _by_iteration(m) is by_iteration]
             if metrics and self.qrel_qids:
                 asked = scoring.ask(metrics, protocol=_PROTOCOL)
                 self._scorers.append(Scorers(asked, qrels, iterations=by_iteration, **beside))
@@ -171,12 +168,12 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
             over_all |= of_all
         rows = [
             ir_measures.Metric(query, one, _number(one, meant, value))
-            for one, meant in self._own_metric.items()
+            for one, meant in self._own_metrics.items()
             for query, value in values.get(str(meant), [])
         ]
         aggregated = {
             one: _number(one, meant, over_all[str(meant)]) if str(meant) in over_all else math.nan
-            for one, meant in self._own_metric.items()
+            for one, meant in self._own_metrics.items()
         }
         return aggregated, rows
 

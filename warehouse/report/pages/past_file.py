@@ -53,6 +53,6 @@ class PastFile(WarehouseFile):
         """Open the file for reading; its views have what was there then."""
         with (
             self._file.read(resources, staged) as con,
-            past_state.applied_to_one(con, self._dataset, self._state),
+            past_state.read_one(con, self._dataset, self._state),
         ):
             yield con
