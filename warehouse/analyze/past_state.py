@@ -119,7 +119,7 @@ def read_one(
     *,
     stored_only: bool = True,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Make a connection read what was there then, for one dataset, as `applied` does for several."""
+    """Make a connection read what was there then, for one dataset, as `read` does for several."""
     one = check_one(dataset)
     with read(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
         if len(found) > 1:

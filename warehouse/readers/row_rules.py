@@ -117,7 +117,7 @@ def reads_words() -> bool:
 
 
 @contextlib.contextmanager
-def read(rules: RowRules) -> Iterator[None]:
+def applied(rules: RowRules) -> Iterator[None]:
     """Let the rules hold for the source that is read in the block."""
     if rules.repeated is not None:
         check_word("rule for repeated rows", rules.repeated, REPEATED)
