@@ -21,7 +21,7 @@ from typing import Any
 import typer
 from msgspec.structs import fields
 
-from warehouse.analyze import fusion_catalogue, metric_catalogue, pages
+from warehouse.analyze import fusion_catalogue, metric_catalogue, protocol_catalogue
 from warehouse.cli.application import application, examples
 from warehouse.config import project_file
 from warehouse.config.problems import toml_types
@@ -343,7 +343,7 @@ def protocol_page() -> str:
         "`default` are in bold.\n",
     ]
     for name, found in protocols.catalogue().items():
-        rows = pages.compare_protocols([protocols.DEFAULT, name]).fetchall()
+        rows = protocol_catalogue.compare_protocols([protocols.DEFAULT, name]).fetchall()
         shown = [
             (word(row[0]), f"**{escaped(row[-1])}**" if row[1] and row[-1] else escaped(row[-1]))
             for row in rows

@@ -56,9 +56,9 @@ def _others(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> list[str]:
 def merged(con: duckdb.DuckDBPyConnection, found: reading.Recipe) -> Lists:
     """Return the result of a recipe; a trained method is trained on all judged queries."""
     if fusion.TRAINING in found.definition.needs:
-        training.put(con, found, training.choose(con, DATASET, None, 1.0))
+        training.fill_scope(con, found, training.choose(con, DATASET, None, 1.0))
         if fusion.AVERAGE_PRECISION in found.definition.needs:
-            training.put_precisions(con, training.precisions(con, found))
+            training.store_precisions(con, training.precisions(con, found))
     lists.put_runs(con, found)
     lists.put_queries(con, found, "union")
     made: Lists = {}

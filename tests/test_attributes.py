@@ -17,7 +17,7 @@ from refusals import expect_refusal
 from shared_cases import CASES, needs_cases
 
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import files
+from warehouse.evaluate import file_scoring
 from warehouse.evaluate.scope import Scope
 from warehouse.readers.attributes import stage_attributes
 from warehouse.readers.kinds import Query
@@ -507,16 +507,16 @@ def test_stored_attributes_in_scope(wh: Warehouse) -> None:
 
 
 def test_attributes_of_files_in_scope(con, put) -> None:
-    files.scope_attributes(con, [])
+    file_scoring.scope_attributes(con, [])
     assert con.execute(SCOPE).fetchall() == []
     first = put("years.csv", "doc_id,year\nup,2009\nalien,1979\n")
     second = put("genres.jsonl", json.dumps({"doc_id": "up", "genres": ["animation", "comedy"]}))
-    files.scope_attributes(con, [first, second])
+    file_scoring.scope_attributes(con, [first, second])
     assert con.execute(SCOPE).fetchall() == IN_SCOPE
     with pytest.raises(InputError, match=r"the attribute year is in .*years\.csv too"):
-        files.scope_attributes(con, [first, FILMS])
+        file_scoring.scope_attributes(con, [first, FILMS])
     with pytest.raises(InputError, match=r"the attribute YEAR is in .*years\.csv too"):
-        files.scope_attributes(con, [first, {"up": {"YEAR": 1}}])
+        file_scoring.scope_attributes(con, [first, {"up": {"YEAR": 1}}])
 
 
 def test_score_takes_attributes() -> None:

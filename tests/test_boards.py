@@ -10,7 +10,7 @@ from projects import invoked
 from refusals import expect_refusal
 
 from warehouse.analyze import significance
-from warehouse.analyze.board import Board
+from warehouse.analyze.dataset_board import Board
 from warehouse.errors import UsageError
 from warehouse.metrics import checks
 from warehouse.report import charts

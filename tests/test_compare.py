@@ -20,7 +20,7 @@ from refusals import expect_refusal
 from shared_cases import case, needs_cases
 from test_check import FOUR, ranks
 
-from warehouse.analyze import compare as comparing
+from warehouse.analyze import paired_tests as comparing
 from warehouse.analyze.comparison import letter
 from warehouse.errors import UsageError
 from warehouse.report import formats

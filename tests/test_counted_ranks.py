@@ -125,6 +125,6 @@ def test_many_predictions_of_which_few_are_of_judged_documents(
         put(con, random.Random(1), listed)
         con.execute("delete from scope_judgment")
         insert(con, "scope_judgment", [("q2", doc, 1) for doc in judged])
-        assert hits.by_place(con, rules, 999_999) == matched_sql(rules, "placed", tied=False)
+        assert hits.by_position(con, rules, 999_999) == matched_sql(rules, "placed", tied=False)
         expected = matched_sql(rules, "placed", sparse=sparse, tied=False)
-        assert hits.by_place(con, rules, 1_000_000) == expected
+        assert hits.by_position(con, rules, 1_000_000) == expected

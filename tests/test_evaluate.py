@@ -541,17 +541,17 @@ def test_values_of_several_datasets_are_computed_ahead(
     for dataset in ("one", "two"):
         wh.ingest_qrels(dataset, {"q": {"a": 1}})
         wh.ingest_run(dataset, {"q": {"a": 1.0}}, name="run")
-    places = []
+    computations = []
     compute = stored_runs.evaluate
 
-    def noted(con: Any, job: Any, *args: Any, place: Any = None, **options: Any) -> Any:
-        places.extend([place] if job.whole and not options.get("dry_run") else [])
-        return compute(con, job, *args, place=place, **options)
+    def noted(con: Any, job: Any, *args: Any, computation: Any = None, **options: Any) -> Any:
+        computations.extend([computation] if job.whole and not options.get("dry_run") else [])
+        return compute(con, job, *args, computation=computation, **options)
 
     monkeypatch.setattr(stored_runs, "evaluate", noted)
     wh.evaluate(metrics="RR")
-    assert len(places) == 1
-    assert places[0] is not None
+    assert len(computations) == 1
+    assert computations[0] is not None
 
 
 @pytest.mark.slow

@@ -185,8 +185,8 @@ def test_full_precision_for_programs_and_rounding_for_people(
     for format in ("table", "markdown", "latex"):
         assert "0.3000" in formats.text(relation, format)
         assert "0.30000000000000004" not in formats.text(relation, format)
-        assert "0.30000000000000004" in formats.text(relation, format, places=17)
-    assert "0.3\n" not in formats.text(relation, "table", places=0)
+        assert "0.30000000000000004" in formats.text(relation, format, digits=17)
+    assert "0.3\n" not in formats.text(relation, "table", digits=0)
 
 
 def test_json_is_json_even_for_what_it_has_no_word_for(con: duckdb.DuckDBPyConnection) -> None:

@@ -13,7 +13,7 @@ from conftest import Prepared
 from projects import BEST, Folder, command
 from refusals import expect_refusal, tells
 
-from warehouse.analyze import past
+from warehouse.analyze import past_state
 from warehouse.errors import UsageError
 from warehouse.sql_text.templates import render
 from warehouse.warehouse import Warehouse
@@ -143,15 +143,15 @@ def test_the_queries_as_they_were(wh: Warehouse) -> None:
 
 def test_a_day_ends_at_midnight_utc() -> None:
     for day in ("2026-09-06", "2026-W36-7", "2026W36"):
-        assert past.moment(day).isoformat() == "2026-09-06T23:59:59.999999+00:00"
-    assert past.moment("9999-W52").isoformat() == "9999-12-31T23:59:59.999999+00:00"
-    assert past.moment(dt.date(2026, 9, 1)) == past.moment("2026-09-01")
-    assert past.moment("2026-09-01T12:00").isoformat() == "2026-09-01T12:00:00+00:00"
-    assert past.moment("2026-09-01 12:00+02:00") == past.moment("2026-09-01T10:00Z")
-    assert past.moment(dt.datetime(2026, 9, 1, 12)) == past.moment("2026-09-01T12:00Z")
+        assert past_state.moment(day).isoformat() == "2026-09-06T23:59:59.999999+00:00"
+    assert past_state.moment("9999-W52").isoformat() == "9999-12-31T23:59:59.999999+00:00"
+    assert past_state.moment(dt.date(2026, 9, 1)) == past_state.moment("2026-09-01")
+    assert past_state.moment("2026-09-01T12:00").isoformat() == "2026-09-01T12:00:00+00:00"
+    assert past_state.moment("2026-09-01 12:00+02:00") == past_state.moment("2026-09-01T10:00Z")
+    assert past_state.moment(dt.datetime(2026, 9, 1, 12)) == past_state.moment("2026-09-01T12:00Z")
     for wrong in ("yesterday", "2026-13-01", "01.09.2026"):
         with pytest.raises(UsageError, match=f"as of {wrong}: write it as 2026-09-01"):
-            past.moment(wrong)
+            past_state.moment(wrong)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from shared_cases import CASES, needs_cases
 
 from warehouse import readers
 from warehouse.errors import ConflictError, InputError, UsageError
-from warehouse.evaluate import candidates, files, stored_hits
+from warehouse.evaluate import candidates, file_scoring, stored_hits
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.scope import Scope, qrels_kind
 from warehouse.ingest import steps
@@ -339,14 +339,14 @@ def test_scopes_of_files(put) -> None:
     work = plan(notation.parse("P@2"), protocols.get("default"))
     seen = put("seen.csv", "query_id,doc_id\nu,a\n")
     path = put("q.txt", TREC)
-    (read,) = files.score(con, path, [RUN], work, iterations=True, training=seen)
+    (read,) = file_scoring.score(con, path, [RUN], work, iterations=True, training=seen)
     found = in_scope(con)
     assert found["scope_judgment"] == HIGHEST
     assert found["scope_iteration"] == sorted(JUDGED)
     assert found["scope_training"] == [("u", "a", 1)]
     assert read.training is not None
     assert read.training.rows == 1
-    list(files.score(con, {"q1": {"a": 1}}, [RUN], work))
+    list(file_scoring.score(con, {"q1": {"a": 1}}, [RUN], work))
     found = in_scope(con)
     assert found["scope_preference"] == [("q1", "0", "0", "a", 1.0)]
     assert found["scope_training"] == []
@@ -390,7 +390,7 @@ def test_the_scopes_hold_what_the_preferences_of_trec_eval_need() -> None:
     con = database.memory()
     rules = dataclasses.replace(protocols.get("trec_eval_10"), ties="doc_asc")
     qrels, run = (str(suite / "data" / name) for name in ("qrels.test", "results.test"))
-    list(files.score(con, qrels, [run], plan(notation.parse("P@2"), rules), iterations=True))
+    list(file_scoring.score(con, qrels, [run], plan(notation.parse("P@2"), rules), iterations=True))
     found = {query: counted for query, *counted in con.execute(PAIRS).fetchall()}
     assert found == {query: [values[name] for name in names] for query, values in golden.items()}
 

@@ -9,7 +9,7 @@ from extended import assess
 from refusals import tells
 
 from warehouse.analyze import metric_catalogue as pages
-from warehouse.analyze import pages as tables
+from warehouse.analyze import protocol_catalogue as tables
 from warehouse.config import project
 from warehouse.errors import UsageError
 from warehouse.evaluate.compose import compose

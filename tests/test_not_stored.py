@@ -194,7 +194,7 @@ def test_a_value_that_is_not_stored_is_explained(tiny: Warehouse) -> None:
     assert [(row.doc_id, row.part) for row in found] == [("x", 0.0), ("c", 0.5)]
     assert (found.value, found.recomputed, found.is_stale) == (0.5, 0.5, False)
     told = "computed for 1 run and not stored: P@2; to store: warehouse evaluate -d tiny -m P@2"
-    assert found.told(4)[-1] == told
+    assert found.rounded_notes(4)[-1] == told
     for order in (("q2", "P@2"), ("P@2", "q2")):
         code, out, _ = command("explain", "one", *order, "-f", "csv", "--db", str(tiny.path))
         assert (code, [line.split(",")[1] for line in out.split()]) == (0, ["doc_id", "x", "c"])

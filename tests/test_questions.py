@@ -228,7 +228,7 @@ def test_a_query_without_rows_says_which_metric_is_meant(wh: Warehouse) -> None:
         params = {"m": "ndcg@10"} if "$m" in sql else {}
         assert wh.query(sql, params).notes == (meant,)
     answer = wh.stream("from leaderboard where metric in ('ndcg@10', 'x')", write=lambda _: None)
-    assert (answer.rows, answer.told) == (0, meant)
+    assert (answer.rows, answer.note) == (0, meant)
     for sql in ("from leaderboard where run = 'ndcg@10'", "from compare('dl19', 'a', 'b', 'AP')"):
         assert wh.query(sql).notes == ()
 

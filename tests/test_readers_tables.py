@@ -643,7 +643,7 @@ def test_ranks_that_are_no_places(con, put, ranks):
     """They may be scores: b is the last by rank, and the first by score."""
     path = put("query_id,doc_id,place\nq,a,{}\nq,b,{}\n".format(*ranks), "a.csv")
     told = str(refused(con, path, "run", columns={"rank": "place"}))
-    assert "no places, 1 and up, in 1 query" in told
+    assert "not whole numbers from 1 up in 1 query" in told
     assert "columns={'score': 'place'}" in told
 
 

@@ -187,7 +187,7 @@ def test_the_tables_and_views_of_the_script_are_found(made: Path) -> None:
         rows = con.execute("select table_name from duckdb_tables() where not internal").fetchall()
     assert {name for (name,) in rows} == {*own_schema.tables(), "alembic_version"}
     with database.read(made) as con:  # where they are compared
-        own_schema.put_more(con, own_schema.for_people())
+        own_schema.make_more(con, own_schema.for_people())
         views = con.execute(
             "select view_name from duckdb_views() where database_name = 'memory' "
             "and schema_name = 'people'"

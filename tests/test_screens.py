@@ -145,10 +145,10 @@ def test_columns_that_say_the_same_go_before_texts_are_shortened() -> None:
     text = screen.table(["dataset", "run", "AP"], rows, [False, False, True], ["dataset"])
     assert text.splitlines()[0].split() == ["run", "AP"]
     assert "a_rather_long_name" in text
-    assert screen.told() == "without dataset (dl19) to fit 30 columns; --wide shows everything"
+    assert screen.note() == "without dataset (dl19) to fit 30 columns; --wide shows everything"
     wide = Screen(width=60)
     assert "dl19" in wide.table(["dataset", "run", "AP"], rows, [False, False, True], ["dataset"])
-    assert wide.told() == ""
+    assert wide.note() == ""
     # wide characters take two columns each
     narrow = Screen(width=24)
     text = narrow.table(["x", "y"], [["猫" * 20, 1]], [False, True])

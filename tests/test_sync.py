@@ -208,13 +208,13 @@ def test_runs_that_are_read_at_once_are_one_transaction(
     for name in ("a", "b", "c", "d"):
         synced.write(f"runs/bm25/{name}.run", RUN)
     one_by_one: list[str] = []
-    take = loading.take
+    load = loading.load
 
     def counted(file, source, also, opened=None):
         one_by_one.append(source.name)
-        return take(file, source, also, opened)
+        return load(file, source, also, opened)
 
-    monkeypatch.setattr(loading, "take", counted)
+    monkeypatch.setattr(loading, "load", counted)
     assert [status for status, _ in synced.told()] == ["loaded"] * 4 + ["computed"]
     assert one_by_one == []
     for name in ("a", "b"):

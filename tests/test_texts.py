@@ -112,7 +112,7 @@ def test_texts_are_shown_and_left_out_of_replicas(tmp_path: Path, prepared, run)
     # where there is no room, the counts go before the text
     screen = Screen(width=48)
     assert "what is a zebra" in found.on(screen)
-    assert "retrieved" in screen.told()
+    assert "retrieved" in screen.note()
     assert found.columns == [*bare, "text"]
     assert [row.text for row in found] == ["what is\na zebra", None]
     assert "what is a zebra" in str(found)

@@ -157,7 +157,7 @@ def test_explain_tells_what_the_order_of_equal_scores_changes(wh):
             found = wh.explain("d", "r", "q", metric, top=top)
             ties = found.details.tie_range
             assert (ties.low, ties.high) == (low, high), metric
-            assert f"{low:.4f}\N{EN DASH}{high:.4f}" in "\n".join(found.told(4))
+            assert f"{low:.4f}\N{EN DASH}{high:.4f}" in "\n".join(found.rounded_notes(4))
     assert wh.explain("d", "r", "q", "P@5").details.tie_range is None  # all five are counted
     assert wh.explain("d", "r", "other", "RR").details.tie_range is None
     assert [row.value for row in wh.query("select value from query_scores where query_id = 'q'")]

@@ -118,9 +118,9 @@ def test_values_are_those_of_loaded_runs(
     found = lying.query("from predictions")
     assert found.relation.fetchall() == []
     note = "the predictions of ranked, table, text stay in their files: SQL does not find them"
-    assert found.told() == (note,)
-    assert lying.stream("select 1 from predictions", write=lambda text: None).told == note
-    assert stored.query("from predictions limit 1").told() == ()
+    assert found.rounded_notes() == (note,)
+    assert lying.stream("select 1 from predictions", write=lambda text: None).note == note
+    assert stored.query("from predictions limit 1").rounded_notes() == ()
     for sql in VALUES:
         found = _rows(lying, sql)
         assert found, sql
@@ -177,10 +177,10 @@ def test_copies_of_the_warehouse(
     assert replica.explain(*asked).relation.fetchall() == wh.explain(*asked).relation.fetchall()
     # as under `serve`, where the engine of the replica opens no file
     with OpenFile(replica.path).read() as con:
-        assert in_place.bring(con, [1, 2, 3])
+        assert in_place.provide_predictions(con, [1, 2, 3])
         served = con.execute(f"from {in_place.TABLE} order by all").fetchall()
     with wh.file.read() as con:
-        in_place.bring(con, [1, 2, 3])
+        in_place.provide_predictions(con, [1, 2, 3])
         assert served == con.execute(f"from {in_place.TABLE} order by all").fetchall() != []
     pytest.importorskip("deltalake", reason="deltalake not installed: see the extra lake")
     shared = pytest.importorskip("warehouse.extensions.lake", reason="without the extension")

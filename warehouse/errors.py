@@ -94,8 +94,8 @@ class InputError(WarehouseError):
     def _text(self) -> str:
         lines = [self.message]
         for line, reason in self.problems:
-            told = visible(reason)
-            lines.append(f"  {told}" if line is None else f"  line {line}: {told}")
+            line_text = visible(reason)
+            lines.append(f"  {line_text}" if line is None else f"  line {line}: {line_text}")
         rest = self.total - len(self.problems)
         if rest > 0:
             lines.append(f"  … and {rest:,} more")
@@ -248,7 +248,7 @@ def of_side(side: Literal["qrels", "run", "training"]) -> Iterator[None]:
 def option(name: str, value: object = True) -> str:
     """Return an option as the reader of an error writes it: in Python, as an argument.
 
-    A value of two parts, as those of --column, is a pair, and one with commas a list. Without a value
+    A value of two parts, as for --column, is a pair, and one with commas a list. Without a value
     the option is a switch; of None, only its name is returned. A value is quoted for the shell.
 
     >>> option("replace"), option("column", ("score", "s")), option("lower-is-better")

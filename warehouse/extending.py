@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """The parts that an extension adds; its name is that of its entry point.
+    """The parts that an extension adds; it is named after its entry point.
 
     `api` is the version of this interface for which it is written: now 1. `sql` is a folder laid out
     like ours: the metrics are in `metrics`, the fusion methods in `fusion`, the orders of unjudged
@@ -89,7 +89,7 @@ class Found(NamedTuple):
     extension: Extension
 
 
-# What is wrong with extensions, by their names.
+# The problems of extensions, by their names.
 problems: dict[str, list[str]] = {}
 
 
@@ -103,7 +103,7 @@ def leave_out(name: str, problem: object) -> None:
 
 
 def attempt(name: str, part: str, make: Callable[[], _T]) -> Iterator[_T]:
-    """Yield what is made of a part of an extension; if it fails, warn and yield nothing."""
+    """Yield the objects made of a part of an extension; if it fails, warn and yield nothing."""
     try:
         made = make()
     except (Exception, SystemExit) as error:

@@ -34,7 +34,7 @@ from warehouse.store.file import WarehouseFile
 if TYPE_CHECKING:
     import duckdb
 
-    from warehouse.analyze import across_datasets, past, run_choice
+    from warehouse.analyze import across_datasets, past_state, run_choice
     from warehouse.errors import WarehouseError
     from warehouse.evaluate.stored_runs import Outcome
     from warehouse.fuse.fused_run import Fused
@@ -190,7 +190,7 @@ class Warehouse:
     ) -> Loaded:
         """Load a training set: what a system was trained on, or what users had seen before.
 
-        Sources and errors are those of `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
+        Sources and errors are as in `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
         without a relevance column, every relevance is 1. `relevance` and `where` are those of
         `ingest_qrels`.
 
@@ -215,7 +215,7 @@ class Warehouse:
     def ingest_run(
         self, dataset: str | None = None, source: Source | None = None, **how: Any
     ) -> Loaded:
-        """Load a run; sources are those of `ingest_qrels`.
+        """Load a run; sources are as in `ingest_qrels`.
 
         Columns: `query_id, doc_id, score[, rank]`, or a rank without a score. A row may have lists of
         documents and scores, or a ranked list of documents alone. `run_at` is when the
@@ -257,7 +257,7 @@ class Warehouse:
         Returns the outcome of each source, in order. A source that cannot be loaded, or that would
         be the same run as an earlier one, has an error as its outcome; the others are still loaded.
         `on_run` is called with each source and its outcome as it is done. `sources` can also be one
-        path or table. The other arguments are those of `ingest_run`.
+        path or table. The other arguments are as in `ingest_run`.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -379,9 +379,9 @@ class Warehouse:
     ) -> LoadedTexts:
         """Load the texts of queries or documents: a table with one row per id.
 
-        `id`, `title` and `text` name the columns, by default those of BEIR (`_id, title, text`),
+        `id`, `title` and `text` name the columns, by default as in BEIR (`_id, title, text`),
         MS MARCO and others; a TSV file without a header has the id first and the text last. A dict
-        is `{id: {"title": title, "text": text}}`. The texts are shown beside queries and documents;
+        is `{id: {"title": title, "text": text}}`. The texts are shown next to queries and documents;
         replicas leave them out unless they are asked for. `name` is by default the
         file's stem; other texts of the same name need `replace`.
 
@@ -518,11 +518,11 @@ class Warehouse:
 
         `method` is a name that `warehouse fusions` lists, as in "rrf(k=20)". `normalise` is the name
         of a normalisation, by default min-max if the method reads scores.
-        `weights` are in the order of the runs. `queries` is "union" (those of any run) or "common"
-        (those of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
+        `weights` are in the order of the runs. `queries` is "union" (of any run) or "common"
+        (of all runs). Trained methods, and `tune` by a metric under `protocol`, use the
         judged queries of `train_queries` (ids, or a file of them) or a `train_share` of the judged
         queries; the new run has these queries too, unless `leave_out_training`. Its documents stand
-        by score, then by id, both descending. The other arguments are those of `ingest_run`. Raises
+        by score, then by id, both descending. The other arguments are as in `ingest_run`. Raises
         UsageError for wrong names and missing arguments, and ConflictError if the name is taken by
         other content.
 
@@ -574,7 +574,7 @@ class Warehouse:
         from warehouse.ingest.forget import forget
 
         how = {"version": version, "reason": reason}
-        return self._remove(forget, dataset, dry_run, _given("run", run), **how)
+        return self._remove(forget, dataset, dry_run, _required("run", run), **how)
 
     def _remove(
         self,
@@ -614,7 +614,7 @@ class Warehouse:
         """
         from warehouse.ingest.forget import forget_dataset
 
-        return self._remove(forget_dataset, _given("dataset", dataset), dry_run, reason=reason)
+        return self._remove(forget_dataset, _required("dataset", dataset), dry_run, reason=reason)
 
     def edit(
         self,
@@ -628,7 +628,7 @@ class Warehouse:
     ) -> Edited:
         """Rename a run, or change its system and tags, without another version of its predictions.
 
-        A `name` is that of all its versions; system and tags are those of the current one. An empty
+        All its versions share a `name`; system and tags belong to the current one. An empty
         `system` removes it, and `without` names tags to remove. Raises UsageError if there is no such
         run or tag, or if another run has the name.
 
@@ -641,7 +641,7 @@ class Warehouse:
         from warehouse.analyze import datasets
         from warehouse.ingest.edit import edit
 
-        run = _given("run", run)
+        run = _required("run", run)
         with self.file.read() as con:
             dataset = datasets.chosen(con, dataset)
         with self.file.transaction() as con:
@@ -672,7 +672,7 @@ class Warehouse:
         """
         from warehouse.ingest import scores
 
-        return self._remove(scores.forget, dataset, dry_run, _given("run", run), judge=judge)
+        return self._remove(scores.forget, dataset, dry_run, _required("run", run), judge=judge)
 
     def forget_text(
         self,
@@ -692,7 +692,7 @@ class Warehouse:
         """
         from warehouse.ingest import texts
 
-        return self._remove(texts.forget, dataset, dry_run, _given("name", name), of=of)
+        return self._remove(texts.forget, dataset, dry_run, _required("name", name), of=of)
 
     def sync(
         self,
@@ -756,9 +756,9 @@ class Warehouse:
         if error is not None:
             raise error
         self.file.ensure()
-        with self.file.staging() as place:
-            store = stage(place.con, name)
-            with place.transaction() as con:
+        with self.file.staging() as staging:
+            store = stage(staging.con, name)
+            with staging.transaction() as con:
                 return store(con)
 
     def to_load(self, dataset: str | None, source: object) -> str:
@@ -868,7 +868,7 @@ class Warehouse:
         return name
 
     def status(self, dataset: str | None = None) -> Result:
-        """Return what is missing, stale, red or orphaned, and what `evaluate` would read.
+        """Return the missing, stale, red or orphaned values, and the rows that `evaluate` would read.
 
         Columns: `dataset, state, what, protocol, number, predictions, detail`. A value is missing
         if a current run has none against the current qrels for a metric that the dataset has values
@@ -897,7 +897,7 @@ class Warehouse:
         """Recompute stored values from the stored predictions and compare every bit.
 
         It recomputes all evaluations, or a `sample` of that many, each with its queries. Nothing is
-        stored, but with `renew` the current values are first derived anew if they are wrong. Whatever
+        stored, but with `renew` the current values are first derived again if they are wrong. Whatever
         the dataset (default: all), the whole database is searched for rows that cannot be right. Returns
         the numbers that differ: `dataset, run, metric, protocol, part, query_id, position, what, stored,
         computed, evaluation_id`. Attributes: `is_good,
@@ -965,7 +965,7 @@ class Warehouse:
         alpha: float = 0.05,
         resamples: int = 2000,
         seed: int = 0,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
         run: Names = (),
         system: Names = (),
@@ -996,7 +996,7 @@ class Warehouse:
         day ends at midnight UTC, and a time without a zone is UTC. `qrels` selects a version of the
         qrels; no board mixes versions.
 
-        With `ci`, a column 'AP ±' beside each metric has the half-width of the t-interval of the
+        With `ci`, a column 'AP ±' next to each metric has the half-width of the t-interval of the
         mean over the queries, at 1 - `alpha`. With `ties`, a column `group` numbers the runs that
         cannot be told apart: a group is its best run and the runs that do not differ from it by
         `sort`, in a paired t-test with Holm's correction over all pairs of the whole board, whatever
@@ -1063,7 +1063,7 @@ class Warehouse:
         slice: str | None = None,
         worst: int | None = None,
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
     ) -> Result:
         """Return a run's values for each query, with its counts of documents.
@@ -1080,7 +1080,7 @@ class Warehouse:
 
         with self.file.read() as con:
             found, computed, labels = query_values.queries(
-                con, dataset, _given("run", run), metrics=metrics, slice=slice, worst=worst,
+                con, dataset, _required("run", run), metrics=metrics, slice=slice, worst=worst,
                 protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
             return presentation.queries(found, slice, protocol, computed, labels)
@@ -1103,7 +1103,7 @@ class Warehouse:
         After the run come the query and the metric, or the metric and the query, as in the command.
 
         Columns: `rank, doc_id, score, relevance, value_so_far, part`, and `text` if the dataset has
-        texts of documents. A document's part is the value of the list cut after it, minus that of
+        texts of documents. A document's part is the value of the list cut after it, minus the value of
         the list cut before it; the parts add up to the value. `metric` is by default the first that
         the dataset has values of. `top` is how many documents are shown; default: the metric's
         cutoff, or 20 without one. Attributes: `value, recomputed, is_stale, relevant_missed,
@@ -1124,7 +1124,7 @@ class Warehouse:
 
         with self.file.read() as con:
             found = explain.explain(
-                con, dataset, _given("run", run), _given("query", query), metric,
+                con, dataset, _required("run", run), _required("query", query), metric,
                 top=top, protocol=protocol, qrels=qrels,
             )  # fmt: skip
             return presentation.explanation(found)
@@ -1160,7 +1160,7 @@ class Warehouse:
         from warehouse.report import presentation
 
         found = curves.curve(
-            self.file, dataset, _given("curve", curve),
+            self.file, dataset, _required("curve", curve),
             runs=runs, query=query, store=store, protocol=protocol, on_curve=on_curve,
         )  # fmt: skip
         return presentation.curve(found)
@@ -1238,7 +1238,7 @@ class Warehouse:
         all_relevant: bool = False,
         store: bool = False,
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
         run: Names = (),
         system: Names = (),
@@ -1305,11 +1305,11 @@ class Warehouse:
         >>> [(row.base, row.run, row.wins, row.ties, row.losses, row.p) for row in found]
         [('low', 'high', 2, 0, 1, 1.0)]
         """
-        from warehouse.analyze import compare, comparison, run_choice
+        from warehouse.analyze import comparison, paired_tests, run_choice
         from warehouse.report import layout, presentation
 
         shown = layout.layout(columns, label, percent=percent, places=places)
-        how = compare.How(
+        how = paired_tests.How(
             test, correction, alpha, interval, resamples, seed, family, power, rope, scale
         )
         found = comparison.compare(
@@ -1333,7 +1333,7 @@ class Warehouse:
         queries: int = 5,
         depth: int = 10,
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
     ) -> Result:
         """Return the queries on which two runs differ most, with both lists down to `depth`.
@@ -1346,7 +1346,7 @@ class Warehouse:
 
         with self.file.read() as con:
             found = side_by_side.side_by_side(
-                con, dataset, _given("base", base), _given("run", run), metric, queries=queries,
+                con, dataset, _required("base", base), _required("run", run), metric, queries=queries,
                 depth=depth, protocol=protocol, as_of=as_of, qrels=qrels,
             )  # fmt: skip
             return presentation.side_by_side(found)
@@ -1378,7 +1378,7 @@ class Warehouse:
         one-sided paired t-test over the queries says at `alpha` (0.05) that this is not chance; with
         `strict`, if the value over all queries is worse by more than `max_drop`, untested; or if the
         value is below `min` or above `max`. With these alone, any drop is good. Of runs that are not
-        worse, night after night, at most alpha are called worse, also beside the best of many; with
+        worse, night after night, at most alpha are called worse, also against the best of many; with
         several metrics, alpha is divided by their number. With `sequential`, p is of a test that may
         be repeated as judgments of more queries come in: if the run is not worse, p is ever below
         `alpha` with a chance of at most `alpha`. It needs a metric whose range is known. A run is
@@ -1568,7 +1568,7 @@ class Warehouse:
         system: Names = (),
         tag: run_choice.Tags = (),
         protocol: str = protocols.DEFAULT,
-        as_of: past.Moment | None = None,
+        as_of: past_state.Moment | None = None,
         qrels: int | None = None,
     ) -> Result:
         """Return the runs of a dataset over time, each version with its value of a metric.
@@ -1611,7 +1611,7 @@ class Warehouse:
         from warehouse.analyze import listings
 
         with self.file.read() as con:
-            return Result(listings.run_versions(con, dataset, _given("run", run)))
+            return Result(listings.run_versions(con, dataset, _required("run", run)))
 
     def qrels(self, dataset: str | None = None) -> Result:
         """Return the versions of the qrels of one dataset or of all.
@@ -1657,7 +1657,7 @@ class Warehouse:
         from warehouse.analyze import history
         from warehouse.report import presentation
 
-        before, after = _given("before", before), _given("after", after)
+        before, after = _required("before", before), _required("after", after)
         with self.file.read() as con:
             found = history.qrels_diff(
                 con, dataset, before, after, metrics=metrics, protocol=protocol
@@ -1693,7 +1693,7 @@ class Warehouse:
         with self.file.read(sql_query.caps(self.file.resources)) as con:
             found = sql_query.query(con, check_text("sql", sql), given, timeout)
             words = [] if len(found) else meant_metrics.words(sql, given)
-            meant = meant_metrics.told(con, words) if words else ""
+            meant = meant_metrics.note(con, words) if words else ""
             left_out = sql_query.left_out(con, sql)
             return Result(found, [note for note in (meant, left_out) if note])
 
@@ -2018,7 +2018,7 @@ class Warehouse:
         return macros(protocol)
 
 
-def _given(what: str, value: _T | None) -> _T:
+def _required(what: str, value: _T | None) -> _T:
     """Return an argument that stands after the dataset, and so has a default, but is needed."""
     if value is None:
         raise UsageError(f"{what} is missing: it comes after the dataset, or by its name")

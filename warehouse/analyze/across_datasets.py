@@ -10,8 +10,8 @@ from typing import Literal
 from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import column_names, datasets, significance
-from warehouse.analyze.board import Board, of_first, put_together, undefined_notes
-from warehouse.analyze.stored_metrics import Valued, chosen, directions
+from warehouse.analyze.dataset_board import Board, of_first, put_together, undefined_notes
+from warehouse.analyze.stored_metrics import Provenance, chosen, directions
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
 from warehouse.evaluate import unanswerable
 from warehouse.metrics.protocols import Protocol
@@ -70,7 +70,7 @@ def of_datasets(
 
     Columns: `place, run, system` (by="system": `place, system`), one per metric with the mean over
     the datasets, followed by one per dataset if `each`, then `answered, judged`. With `ranks`,
-    `mean_rank, borda, standard_score` come after the place, which is then that of the mean rank.
+    `mean_rank, borda, standard_score` come after the place, which is then the rank of the mean rank.
     """
     found = _chosen(con, datasets, metrics, protocol)
     if sort is not None and any(sort not in there for there in found.values()):
@@ -87,8 +87,8 @@ def of_datasets(
     better = directions(con, datasets, shown, protocol)
     critical = None
     if ranks:
-        told, critical = _put_ranks(con, scope, first, by, alpha, better[first])
-        notes += told
+        rank_notes, critical = _put_ranks(con, scope, first, by, alpha, better[first])
+        notes += rank_notes
     sql = render(
         "analyses/leaderboard_across",
         datasets=list(datasets),
@@ -211,9 +211,9 @@ def weights_of(con: Connection, datasets: Sequence[str], weights: Weights) -> di
 
 def _chosen(
     con: Connection, datasets: Sequence[str], metrics: Sequence[str], protocol: Protocol
-) -> dict[str, dict[str, Valued]]:
+) -> dict[str, dict[str, Provenance]]:
     """Return the metrics to show, which must have values in every dataset, as stored in each."""
-    found: dict[str, dict[str, Valued]] = {}
+    found: dict[str, dict[str, Provenance]] = {}
     problems: list[str] = []
     for dataset in datasets:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze import past_state, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import (
     UsageError,
@@ -64,7 +64,7 @@ def agree(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Agreement:
-    """Compare rankings of documents or of runs; the arguments are those of `Warehouse.agree`."""
+    """Compare rankings of documents or of runs; the arguments are as in `Warehouse.agree`."""
     check_word("kind of ranking", of, OF)
     rules = stored_metrics.stored_rules(con, protocol)
     names, asked = check_names("runs", runs), check_several("metrics", metrics)
@@ -77,21 +77,21 @@ def agree(
         raise UsageError("metrics order runs, not documents: ask for the agreement of runs")
     base = [] if against is None or of != "documents" else [against]
     reads = replace(choice, named=(*names, *base))
-    with past.put(con, dataset, past.NOW, reads) as (datasets, _):
+    with past_state.read(con, dataset, past_state.NOW, reads) as (datasets, _):
         named = run_choice.expanded(con, datasets[0], names, rest=bool(names) and not choice.is_all)
         if of == "runs":
             chosen = stored_metrics.names(con, datasets, asked, rules)
             made = stored_metrics.with_missing(con, datasets, chosen, rules)
             found = of_runs(con, datasets, chosen, rules, runs=named, against=against, p=p)
-            told = stored_metrics.computed_notes(datasets, made, rules)
-            return replace(found, notes=(*found.notes, *told))
+            computed = stored_metrics.computed_notes(datasets, made, rules)
+            return replace(found, notes=(*found.notes, *computed))
         if of == "queries":
             (dataset,) = _only(datasets)
             chosen = stored_metrics.names(con, datasets, asked, rules)
             made = stored_metrics.with_missing(con, datasets, chosen, rules)
             found = of_queries(con, dataset, chosen, rules, runs=named, attribute=against)
-            told = stored_metrics.computed_notes(datasets, made, rules)
-            return replace(found, notes=(*found.notes, *told))
+            computed = stored_metrics.computed_notes(datasets, made, rules)
+            return replace(found, notes=(*found.notes, *computed))
         (dataset,) = _only(datasets)
         return of_documents(
             con, dataset, named, rules, against=against, depth=depth, p=p, over=over
@@ -129,8 +129,8 @@ def of_documents(
         there = f"name another beside {runs[0].name}" if others else "it has only one"
         raise UsageError(f"{dataset}: agreement needs two runs; {there}")
     involved = dict.fromkeys(run for pair in pairs for run in pair)
-    longest = ranked_lists.put(con, list(involved), protocol, depth)
-    ranked_lists.put_masses(con, p, longest)
+    longest = ranked_lists.make_tables(con, list(involved), protocol, depth)
+    ranked_lists.make_masses(con, p, longest)
     sql = render("analyses/agree_documents", p=float(p), over=over)
     made = "create or replace temp table agreement as"
     for batch in _batches(pairs):
@@ -149,7 +149,7 @@ def _pairs(
 ) -> list[tuple[ranked_lists.Run, ranked_lists.Run]]:
     if base is not None:
         return [(run, base) for run in runs if run != base]
-    return [(one, other) for place, one in enumerate(runs) for other in runs[place + 1 :]]
+    return [(one, other) for index, one in enumerate(runs) for other in runs[index + 1 :]]
 
 
 def _batches(
@@ -176,7 +176,7 @@ def _ids(pairs: Sequence[tuple[ranked_lists.Run, ranked_lists.Run]]) -> dict[str
 
 
 def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
-    """Say what the means are over, and what is left out."""
+    """Say over which queries the means are, and which are left out."""
     rows = database.records(relation)
     notes = []
     nothing = [f"{row['run']} and {row['other']}" for row in rows if not row["queries"]]
@@ -184,8 +184,8 @@ def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
         notes.append(f"no common query, so no value: {listing(nothing, 4)}")
     alone = {f"{row['run']} and {row['other']}": row["only_one"] for row in rows if row["only_one"]}
     if alone:
-        told = listing([f"{names} {queries:,}" for names, queries in alone.items()], 4)
-        notes.append(f"queries that only one of two runs answers are left out: {told}")
+        counts = listing([f"{names} {queries:,}" for names, queries in alone.items()], 4)
+        notes.append(f"queries that only one of two runs answers are left out: {counts}")
     undefined = {
         f"{row['run']} and {row['other']}": f"{row['undefined']:,} of {row['queries']:,}"
         for row in rows
@@ -193,8 +193,8 @@ def _notes_of_documents(relation: Relation, over: str) -> tuple[str, ...]:
     }
     if undefined:
         shared = "in both lists" if over == "intersection" else "in either list"
-        told = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
-        notes.append(f"tau is undefined for queries with fewer than two documents {shared}: {told}")
+        runs = listing([f"{names} {queries}" for names, queries in undefined.items()], 4)
+        notes.append(f"tau is undefined for queries with fewer than two documents {shared}: {runs}")
     return tuple(notes)
 
 
@@ -296,9 +296,9 @@ def _ranking(
 ) -> list[str]:
     """Return the metrics to order runs by: the named ones, or all that the datasets share."""
     shared: list[str] = []
-    for place, dataset in enumerate(datasets):
+    for index, dataset in enumerate(datasets):
         there = stored_metrics.choose(con, dataset, metrics, protocol)
-        shared = there if place == 0 else [name for name in shared if name in there]
+        shared = there if index == 0 else [name for name in shared if name in there]
     found = []
     for name in shared:
         if stored_metrics.direction(con, datasets, name, protocol) != "none":
@@ -323,8 +323,8 @@ def _notes_of_runs(relation: Relation, by: str) -> tuple[str, ...]:
     notes = []
     out = {pair(row): counted(row["left_out"], "run") for row in rows if row["left_out"]}
     if out:
-        told = listing([f"{names} {number}" for names, number in out.items()], 4)
-        notes.append(f"left out, because they have only one of the values: {told}")
+        counts = listing([f"{names} {number}" for names, number in out.items()], 4)
+        notes.append(f"left out, because they have only one of the values: {counts}")
     undefined = [pair(row) for row in rows if row["tau_b"] is None]
     if undefined:
         notes.append(

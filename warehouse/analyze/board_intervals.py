@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.analyze import compare, resampling, significance
-from warehouse.analyze.board import Board
+from warehouse.analyze import paired_tests, resampling, significance
+from warehouse.analyze.dataset_board import Board
 from warehouse.errors import UsageError, command, counted
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import ident
@@ -37,8 +37,8 @@ def width_of(metric: str) -> str:
 
 
 def with_intervals(con: Connection, shown: Board, protocol: Protocol, alpha: float) -> Board:
-    """Return a board with the half-width of each mean's t-interval in a column beside it."""
-    compare.How(alpha=alpha)
+    """Return a board with the half-width of each mean's t-interval in a column next to it."""
+    paired_tests.How(alpha=alpha)
     runs = [str(row[0]) for row in shown.relation.project("run").fetchall()]
     rows = con.execute(
         render("analyses/half_widths", alpha=alpha),
@@ -78,7 +78,7 @@ def tested(metrics: Sequence[str | None]) -> str:
     'AP'
     """
     named = [name for name in metrics if name is not None]
-    found = next(filter(compare.is_hypothesis, named), None)
+    found = next(filter(paired_tests.is_hypothesis, named), None)
     if found is None:
         raise UsageError(
             f"ties: {named[0]} says how much is judged, not how good a run is; name another metric too"
@@ -91,7 +91,7 @@ def groups(con: Connection, board: Board, protocol: Protocol, metric: str, alpha
 
     All pairs of runs are tested by the metric that the board is sorted by, with Holm's correction.
     """
-    how = compare.How(alpha=alpha)
+    how = paired_tests.How(alpha=alpha)
     runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
     if len(runs) > MOST:
         raise UsageError(
@@ -100,14 +100,14 @@ def groups(con: Connection, board: Board, protocol: Protocol, metric: str, alpha
         )
     apart: set[frozenset[str]] = set()
     if len(runs) > 1:
-        found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
+        found = paired_tests.gather(con, board.datasets[0], runs, [metric], protocol)
         if not found.has_test(0):
             raise UsageError(
                 f"ties: {metric} is no mean over the queries ({found.aggregates[0].replace('_', ' ')}), "
                 "so no differences are tested; sort by another one"
             )
-        pairs = compare.pairs_of(runs, (), all_pairs=True)
-        rows = compare.compare(con, found, pairs, how)
+        pairs = paired_tests.pairs_of(runs, (), all_pairs=True)
+        rows = paired_tests.compare(con, found, pairs, how)
         apart = {frozenset((row["base"], row["run"])) for row in rows if row["is_significant"]}
     return Groups(
         groups_of(runs, apart),
@@ -137,20 +137,20 @@ def rank_intervals(
     board: Board,
     protocol: Protocol,
     metric: str | None,
-    how: compare.How,
+    how: paired_tests.How,
     *,
     together: bool = False,
 ) -> Ranked:
     """Return the ranks of the runs of a whole board by the metric, or by the first of the board.
 
-    If they are to hold `together`, from and to are those of Tukey's test of all pairs.
+    If they are to hold `together`, from and to come from Tukey's test of all pairs.
 
     The queries are resampled with replacement, all runs have the same draws, and in each draw the
     runs are ranked by their means (Goldstein and Spiegelhalter 1996; bootstrap of topics: Sakai 2006).
     """
     metric = metric or next(iter(board.metrics))
     runs = [str(row[0]) for row in board.relation.project("run").fetchall()]
-    found = compare.gather(con, board.datasets[0], runs, [metric], protocol)
+    found = paired_tests.gather(con, board.datasets[0], runs, [metric], protocol)
     aggregate = found.aggregates[0]
     if aggregate != "mean":
         raise UsageError(
@@ -172,7 +172,7 @@ def rank_intervals(
     )
 
 
-def _unresolved(how: compare.How) -> str:
+def _unresolved(how: paired_tests.How) -> str:
     return (
         "cannot be resolved with these queries: too few of them tell the runs apart for a p below "
         f"{how.alpha:g}"
@@ -181,9 +181,9 @@ def _unresolved(how: compare.How) -> str:
 
 def _together(
     con: Connection,
-    found: compare.Gathered,
+    found: paired_tests.Gathered,
     ranks: Mapping[str, resampling.Ranks],
-    how: compare.How,
+    how: paired_tests.How,
 ) -> Ranked:
     """Return ranks whose intervals hold together, at 1 - alpha: those that no separated pair excludes.
 
@@ -196,8 +196,8 @@ def _together(
             "choose some of them"
         )
     test = replace(how, test="tukey")
-    pairs = compare.pairs_of(found.runs, (), all_pairs=True)
-    rows = compare.compare(con, found, pairs, test) if pairs else []
+    pairs = paired_tests.pairs_of(found.runs, (), all_pairs=True)
+    rows = paired_tests.compare(con, found, pairs, test) if pairs else []
     better: list[str] = []
     worse: list[str] = []
     for row in rows:
@@ -251,7 +251,7 @@ def groups_of(runs: Sequence[str], apart: Collection[frozenset[str]]) -> dict[st
 def _wider(
     con: Connection, shown: Board, runs: list[str], columns: Sequence[_Column], note: str, name: str
 ) -> Board:
-    """Return a board with more columns, each after an existing one; `runs` are those of its rows."""
+    """Return a board with more columns, each after an existing one; `runs` names the run of each row."""
     wanted = [
         wide
         for column in shown.relation.columns

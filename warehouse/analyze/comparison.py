@@ -12,8 +12,8 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import past, ranked_lists, run_choice, significance, stored_metrics
-from warehouse.analyze.compare import (
+from warehouse.analyze import past_state, ranked_lists, run_choice, significance, stored_metrics
+from warehouse.analyze.paired_tests import (
     PAIRS,
     POSTERIORS,
     POWERS,
@@ -28,19 +28,19 @@ from warehouse.analyze.compare import (
     pairs_of,
     standardise,
 )
-from warehouse.analyze.compare import compare as compare_pairs
+from warehouse.analyze.paired_tests import compare as compare_pairs
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_names, counted, listing, option
-from warehouse.evaluate import candidates, scope, stored_hits, unanswerable, what_if
+from warehouse.evaluate import candidates, scope, stored_hits, unanswerable, unstored_values
 from warehouse.evaluate.candidates import Candidate
-from warehouse.evaluate.what_if import Values
+from warehouse.evaluate.unstored_values import Values
 from warehouse.metrics.notation import Metric, Metrics, known_metric, parse_one
 from warehouse.metrics.protocols import Protocol, left_out
 from warehouse.store import database
 from warehouse.store.file import WarehouseFile
 
 # The most pairs that are noted one by one.
-_TOLD = 6
+_LISTED = 6
 # From so many queries on, what a test is about weighs more than its power.
 _MANY = 200
 
@@ -78,20 +78,20 @@ def compare(
     all_relevant: bool,
     store: bool,
     protocol: str,
-    as_of: past.Moment | None,
+    as_of: past_state.Moment | None,
     qrels: int | None,
     on_step: Callable[[str], None] | None,
     choice: Choice = run_choice.ALL,
     sort: str | None = None,
 ) -> Compared:
-    """Compare runs with some bases; the arguments are those of `Warehouse.compare`."""
+    """Compare runs with some bases; the arguments are as in `Warehouse.compare`."""
     if judged_only and (as_of is not None or qrels is not None):
         raise UsageError(
             "judged_only: is computed from what there is now; leave as_of and qrels out"
         )
     named, against = check_names("runs", runs), check_names("bases", bases)
-    state = past.state(as_of, qrels)
-    # what is named is read, whatever is chosen beside it
+    state = past_state.state(as_of, qrels)
+    # what is named is read, whatever is chosen next to it
     reads = replace(choice, named=(*named, *against))
     if how.scale is not None and (all_relevant or store):
         raise UsageError(
@@ -100,7 +100,7 @@ def compare(
         )
     with (
         file.read() as con,
-        past.put_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
+        past_state.read_one(con, dataset, state, reads, stored_only=not metrics) as (name, gone),
     ):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -125,7 +125,7 @@ def compare(
         if judged_only or all_relevant:
             _check_known(names, known)
         if judged_only:
-            what_if.put_judged_only(con, known, rules, asked)
+            unstored_values.compute_judged_only(con, known, rules, asked)
         # a run that is named alone is held against the others
         all_pairs = all_pairs or not (against or len(named) == 1)
         bases_ = against or chosen[:1]
@@ -145,7 +145,7 @@ def compare(
         rows = compare_pairs(con, found, pairs, how, on_step)
         judged = judged and as_of is None and not rules.is_imported
         shares = _judged(con, known, rules, asked) if judged else {}
-        supposed = what_if.all_relevant(con, known, rules, asked) if all_relevant else {}
+        supposed = unstored_values.all_relevant(con, known, rules, asked) if all_relevant else {}
         made = compared(
             con, found, rows, name, rules, how, shares, supposed, judged_only=judged_only
         )
@@ -155,10 +155,10 @@ def compare(
         with file.transaction() as con:
             number = stored_comparisons.keep(con, made)
         gone += (f"kept as comparison {number}: from comparisons where comparison_id = {number}",)
-    told = [text for text in (left_out(rules.name),) if text]
+    protocol_notes = [text for text in (left_out(rules.name),) if text]
     return replace(
         made,
-        notes=(*made.notes, *told, *(apart if wanted else ()), *computed, *gone),
+        notes=(*made.notes, *protocol_notes, *(apart if wanted else ()), *computed, *gone),
         labels=stored_metrics.labels(metrics, rules),
         bases=() if len(pairs) == math.comb(len(chosen), 2) else tuple(bases_),
         without_relevant=without_relevant,
@@ -239,7 +239,7 @@ def _judged(
     cutoffs = {str(metric): metric.depth for metric in metrics}
     names = {c: "Judged" if c is None else f"Judged@{c}" for c in cutoffs.values()}
     shares = {c: parse_one(name).metric for c, name in names.items()}
-    found = what_if.values(con, list(shares.values()), rules, runs)
+    found = unstored_values.values(con, list(shares.values()), rules, runs)
     return {
         (metric, run.run): found.get((str(shares[cutoff]), run.run))
         for metric, cutoff in cutoffs.items()
@@ -316,7 +316,7 @@ def _better_than(
 
 
 def _places(found: Gathered) -> dict[tuple[int, int], int]:
-    """Return, by metric and run, the place of its value, 1 for the best; equal values share one."""
+    """Return, by metric and run, the rank of its value, 1 for the best; equal values share one."""
     places: dict[tuple[int, int], int] = {}
     for metric in range(len(found.metrics)):
         better = found.better(metric)
@@ -347,13 +347,13 @@ def _variances(rows: Sequence[Mapping[str, Any]], *, is_test: bool) -> Iterator[
     found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
     for metric, one in found.items():
         ratio, p = one["variance_ratio"], one["p_of_runs"]
-        told = "" if ratio is None else f"; F = {ratio:.4g}"
-        told += "" if p is None else f", p {significance.equal_or_below(p)}"
-        told += "; d: differences by the square root of this error" if is_test else ""
+        test = "" if ratio is None else f"; F = {ratio:.4g}"
+        test += "" if p is None else f", p {significance.equal_or_below(p)}"
+        test += "; d: differences by the square root of this error" if is_test else ""
         yield (
             f"{metric}: two-way ANOVA of {one['num_runs']:,} runs and {one['num_queries']:,} queries: "
             f"mean squared error {one['mean_square']:.5g}, {one['degrees']:,} degrees of freedom"
-            f"{told}"
+            f"{test}"
         )
 
 
@@ -382,14 +382,14 @@ def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) ->
         drawn = 0.0 if chance is None or chance.is_exact else 1 / (1 + chance.permutations)
         least = max((row["least_p"], "queries"), (drawn, "resamples"))
         families["" if how.family == "all" else row["metric"]].append(least)
-    told = []
+    notes = []
     for metric, attainable in families.items():
         p, which = min(attainable)
         times = len(attainable) if how.corrected_by in ("holm", "bonferroni") else 1
         corrected = "" if times == 1 else " after the correction"
         of = metric or "all metrics"
         if times * p >= how.alpha:
-            told.append(
+            notes.append(
                 f"{of}: cannot be resolved with these {which}: no p can be below "
                 f"{significance.probability(min(1.0, times * p))}{corrected}, and alpha is {how.alpha:g}"
             )
@@ -398,11 +398,11 @@ def _unresolved(found: Gathered, rows: Sequence[Mapping[str, Any]], how: How) ->
         for row in rows
     )
     if without:
-        told.append(
+        notes.append(
             f"no interval for {without} of {counted(len(rows), 'pair')}: cannot be resolved with these "
             "queries, as too few differ, or all differ by as much"
         )
-    return told
+    return notes
 
 
 def _spread(sizes: Sequence[int], noun: str) -> str:
@@ -459,9 +459,9 @@ def _notes(
     if how.test in significance.OVER_ALL_PAIRS:
         notes += _in_whole(found)
     if found.silent:
-        told = [f"{run} {silent:,} of {judged:,}" for run, (silent, judged) in found.silent.items()]
+        silent = [f"{run} {n:,} of {judged:,}" for run, (n, judged) in found.silent.items()]
         notes.append(
-            f"judged queries that a run has no document for count, as empty lists: {listing(told, 4)}"
+            f"judged queries that a run has no document for count, as empty lists: {listing(silent, 4)}"
         )
     left_out = [
         f"{row['metric']}, {row['base']} and {row['run']}: "
@@ -469,7 +469,7 @@ def _notes(
         for row in rows
         if row["left_out"]
     ]
-    if len(left_out) > _TOLD:
+    if len(left_out) > _LISTED:
         left_out = [f"{len(left_out)} pairs have queries left out: see left_out (-f csv)"]
     notes += left_out
     logged = [

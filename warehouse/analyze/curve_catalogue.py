@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import metric_catalogue
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.metrics import curves as known
 from warehouse.metrics import protocols as rules
 from warehouse.metrics.header import Axis

@@ -11,7 +11,7 @@ from duckdb import DuckDBPyRelation as Relation
 from warehouse.analyze import datasets
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, none_yet
-from warehouse.evaluate import candidates, requirements, what_if
+from warehouse.evaluate import candidates, requirements, unstored_values
 from warehouse.evaluate.evaluation import compute
 from warehouse.evaluate.plan import plan
 from warehouse.evaluate.stored_runs import Job, Outcome
@@ -31,7 +31,7 @@ class Trace:
     `relation` has the columns `run, position, x, y`, and `queries`, the number of queries with a
     point, if not every query has a point at every x. `areas` are the areas under the curves by run,
     if they have a meaning; `goodness` is what runs are compared by. `computed` counts newly
-    computed curves, `stale` those of them that an older formula had given, and `is_stored` says
+    computed curves, `stale` the curves that an older formula had given, and `is_stored` says
     whether they were stored. `notes` are sentences for people.
     """
 
@@ -56,7 +56,7 @@ class Trace:
 
     @property
     def over(self) -> str:
-        """Say what the points describe: a query, or all queries, and how these are combined."""
+        """Name the subject of the points: a query, or all queries, and how these are combined."""
         if self.query is not None:
             return f"query {self.query}"
         rules = self.protocol
@@ -98,7 +98,7 @@ def curve(
         dataset = datasets.chosen(con, dataset)
         if done is None:
             asked = candidates.find(con, dataset, names)
-            done = what_if.put_curve(con, metric, rules, asked, on_curve)
+            done = unstored_values.compute_curve(con, metric, rules, asked, on_curve)
         if dataset in done.without_qrels:
             raise UsageError(none_yet("qrels", dataset))
         if dataset in done.unfit:

@@ -19,7 +19,7 @@ def names(con: Connection, *, emptied: bool = False) -> list[str]:
 
 
 def check_one(dataset: str | None) -> str | None:
-    """Refuse what is not the name of one dataset; None stands for the only one, or all."""
+    """Refuse anything but the name of one dataset; None stands for the only one, or all."""
     return None if dataset is None else check_text("dataset", dataset, _FIRST)
 
 

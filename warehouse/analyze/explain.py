@@ -1,7 +1,7 @@
 """The source of one query's value, and what each document of the list adds to it.
 
 The part of a document is the change of the value at its rank: the value of the list cut after it,
-minus that of the list cut before it, or minus 0 if that is undefined. The engine computes these
+minus the value of the list cut before it, or minus 0 if that is undefined. The engine computes these
 values with the metric's own template, for all cuts at once. So the parts add up to the value for
 every metric; if the metric is a sum over the documents found, as AP and nDCG are, they are its
 terms.
@@ -18,15 +18,15 @@ from typing import Any
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import past, stored_metrics, texts
+from warehouse.analyze import past_state, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, command, listing, nearest
-from warehouse.evaluate import engine, requirements, what_if
+from warehouse.evaluate import engine, requirements, unstored_values
 from warehouse.evaluate.chain import fingerprint_of, ranked_sql
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.evaluate.tie_ranges import TieRange, of_scope
 from warehouse.metrics import protocols
-from warehouse.metrics.notation import Asked, Metric, known_metric
+from warehouse.metrics.notation import Metric, MetricLike, known_metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
@@ -81,30 +81,30 @@ def explain(
     dataset: str | None,
     run: str,
     query: str,
-    metric: Asked | None,
+    metric: MetricLike | None,
     *,
     top: int | None,
     protocol: str,
     qrels: int | None,
 ) -> Explanation:
-    """Explain a current run's value for a query; the arguments are those of `Warehouse.explain`."""
+    """Explain a current run's value for a query; the arguments are as in `Warehouse.explain`."""
     check_at_least(0, top=top)
     database.refuse_collected(con, "the documents behind a value")
-    with past.put_one(con, dataset, past.state(None, qrels)) as (found, _):
+    with past_state.read_one(con, dataset, past_state.state(None, qrels)) as (found, _):
         rules = stored_metrics.stored_rules(con, protocol)
         query, metric = _in_order(con, found, run, query, metric)
         asked = stored_metrics.first_name(con, found, metric, rules)
         made = stored_metrics.with_missing(con, [found], asked, rules, runs=[run])
         name = stored_metrics.choose(con, found, asked, rules)[0]
         explained = _explain(con, found, run, query, name, rules, top)
-        told = stored_metrics.computed_notes([found], made, rules, qrels=qrels)
+        notes = stored_metrics.computed_notes([found], made, rules, qrels=qrels)
         ties = _tie_range(con, explained.num_retrieved, name, rules)
-        return replace(explained, tie_range=ties, notes=told)
+        return replace(explained, tie_range=ties, notes=notes)
 
 
 def _in_order(
-    con: Connection, dataset: str, run: str, query: str, metric: Asked | None
-) -> tuple[str, Asked | None]:
+    con: Connection, dataset: str, run: str, query: str, metric: MetricLike | None
+) -> tuple[str, MetricLike | None]:
     """Return the query and the metric, in whichever order they came; refuse a run that is not first."""
     words = [run, query, *([metric] if isinstance(metric, str) else [])]
     kinds = _kinds(con, dataset, words)
@@ -116,15 +116,15 @@ def _in_order(
     if fitting["run"] == run and isinstance(metric, str):
         return str(fitting["query"]), fitting["metric"]
     right = [str(fitting[kind]) for kind in ("run", "metric", "query") if kind in fitting]
-    told = ", ".join(f"{word} is a {kind}" for kind, word in fitting.items())
+    fits = ", ".join(f"{word} is a {kind}" for kind, word in fitting.items())
     raise UsageError(
-        f"{told}: first comes the run, then the metric, then the query: "
+        f"{fits}: first comes the run, then the metric, then the query: "
         f"{command(f'explain {shlex.join(right)}', dataset)}"
     )
 
 
 def _kinds(con: Connection, dataset: str, words: Sequence[str]) -> dict[str, set[str]]:
-    """Return what each word may be: a run, a metric or a query of the dataset."""
+    """Return the possible kinds of each word: a run, a metric or a query of the dataset."""
     rows = con.execute(
         "select run, 'run' from runs where dataset = $dataset and list_contains($words, run) "
         "union select query_id, 'query' from qrels_versions "
@@ -160,7 +160,7 @@ def _explain(
         top = TOP if known.depth is None else min(known.depth, 100)
     top = TOP if top is None else top
     is_known = known is not None and protocol.name in protocols.catalogue()
-    what_if.drop_views(con)
+    unstored_values.drop_views(con)
     scope = Scope(con)
     scope.runs([found["run_id"]])
     scope.stored_truth(found["qrels_id"])
@@ -193,7 +193,7 @@ def _explain(
 
 
 def _tie_range(con: Connection, length: int, metric: str, protocol: Protocol) -> TieRange | None:
-    """Return what the order of equal scores does to the value of the whole list, which is in scope."""
+    """Return the range of the whole list's value over all orders of equal scores; it is in scope."""
     known = known_metric(metric)
     if known is None or protocol.name not in protocols.catalogue():
         return None
@@ -204,7 +204,7 @@ def _tie_range(con: Connection, length: int, metric: str, protocol: Protocol) ->
 def _provenance(
     con: Connection, run: str, metric: str, dataset: str, protocol: Protocol
 ) -> dict[str, Any]:
-    """Return the catalogue row behind a value; refuse what has no value."""
+    """Return the catalogue row behind a value; refuse a query without a value."""
     stored_metrics.choose(con, dataset, [metric], protocol)
     asked = {"dataset": dataset, "metric": metric, "protocol": protocol.name}
     relation = con.execute(render("analyses/provenance"), asked | {"run": run})

@@ -7,7 +7,7 @@ from warnings import catch_warnings, simplefilter
 from duckdb import DuckDBPyRelation as Relation
 
 from warehouse import extending
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.extending import Extension
 from warehouse.metrics import catalogue, fusion, protocols
 from warehouse.readers import registry
@@ -30,7 +30,7 @@ def extensions() -> Relation:
         protocols.catalogue()
         registry.of_files()
     rows = [
-        (name, origin or "package", _given(extension), _problems(name), extension.summary)
+        (name, origin or "package", _parts(extension), _problems(name), extension.summary)
         for name, origin, extension in found
     ]
     working = {row[0] for row in rows}
@@ -42,7 +42,7 @@ def _problems(name: str) -> str:
     return "\n".join(extending.problems.get(name, ()))
 
 
-def _given(extension: Extension) -> str:
+def _parts(extension: Extension) -> str:
     """Return the kinds of parts that an extension gives, each with their names."""
     parts = {
         "metrics": [path.name.partition(".")[0] for path in extension.files("metrics")],

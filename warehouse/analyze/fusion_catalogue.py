@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckdb import DuckDBPyRelation as Relation
 
 from warehouse.analyze import metric_catalogue
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.metrics import fusion as known
 from warehouse.metrics.fusion import Method
 from warehouse.sql_text import functions
@@ -98,10 +98,10 @@ def _needs(found: Method) -> str:
 
 
 def _tuned(found: Method) -> str:
-    said = [
+    parts = [
         f"{name}: {grid.first:g} to {grid.last:g} by {grid.step:g}"
         for name, grid in found.grid.items()
     ]
     if known.WEIGHTS in found.needs:
-        said.append("weights: tenths that add up to 1")
-    return ", ".join(said)
+        parts.append("weights: tenths that add up to 1")
+    return ", ".join(parts)

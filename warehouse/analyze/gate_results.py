@@ -48,7 +48,7 @@ def baselines(con: duckdb.DuckDBPyConnection, dataset: str) -> list[str]:
     return [str(name) for (name,) in rows]
 
 
-def places(con: duckdb.DuckDBPyConnection, *gate: str) -> list[str]:
+def checked_hashes(con: duckdb.DuckDBPyConnection, *gate: str) -> list[str]:
     """Return the contents that a gate has spent alpha on, in their order.
 
     The gate is given by its dataset, metric, protocol, group and reference.
@@ -70,7 +70,7 @@ def accepted(con: duckdb.DuckDBPyConnection) -> set[int]:
 def listed(
     con: duckdb.DuckDBPyConnection, dataset: str | None, *, red: bool = False
 ) -> duckdb.DuckDBPyRelation:
-    """Return the verdicts on current runs, newest first; with `red`, those of red ones."""
+    """Return the verdicts on current runs, newest first; with `red`, on red ones only."""
     datasets.check(con, dataset)
     return database.keep(
         con,

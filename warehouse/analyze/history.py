@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import datasets, past, run_choice, stored_metrics
-from warehouse.analyze.past import State
+from warehouse.analyze import datasets, past_state, run_choice, stored_metrics
+from warehouse.analyze.past_state import State
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, command, counted, listing, option
-from warehouse.metrics.notation import Asked, Metrics
+from warehouse.metrics.notation import MetricLike, Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import keep, refuse_collected
@@ -42,21 +42,21 @@ class Timeline:
 def history(
     con: Connection,
     dataset: str | None,
-    metric: Asked | None,
+    metric: MetricLike | None,
     *,
     protocol: str,
-    as_of: past.Moment | None,
+    as_of: past_state.Moment | None,
     qrels: int | None,
     runs: Choice = run_choice.ALL,
     compute: bool = True,
 ) -> Timeline:
-    """Return the runs of a dataset over time; the arguments are those of `Warehouse.history`.
+    """Return the runs of a dataset over time; the arguments are as in `Warehouse.history`.
 
     Without `compute`, only stored values are in it.
     """
-    wanted = past.state(as_of, qrels)
+    wanted = past_state.state(as_of, qrels)
     stored_only = metric is None or not compute
-    with past.put_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
+    with past_state.read_one(con, dataset, wanted, runs, stored_only=stored_only) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         asked = stored_metrics.first_name(con, name, metric, rules)
         asked = asked or stored_metrics.with_values(con, [name], rules)[:1]
@@ -65,11 +65,11 @@ def history(
             made = stored_metrics.with_missing(con, [name], asked, rules, is_past=as_of is not None)
         chosen = asked[0] if asked else stored_metrics.choose(con, name, [], rules)[0]
         found = _timeline(con, name, chosen, rules, wanted=wanted)
-        told = stored_metrics.computed_notes(
+        computed = stored_metrics.computed_notes(
             [name], made, rules, qrels=qrels, is_past=as_of is not None
         )
         labels = stored_metrics.labels([] if metric is None else [metric], rules)
-        return replace(found, notes=(*found.notes, *told, *gone), labels=labels)
+        return replace(found, notes=(*found.notes, *computed, *gone), labels=labels)
 
 
 def _timeline(
@@ -123,8 +123,8 @@ def _left_out(
     which = "current version" if is_current else "replaced version"
     ways = [] if last is None else [f"against version {last} see {option('qrels', last)}"]
     ways += [evaluate] if is_current and evaluate is not None else []
-    told = f"{counted(number, which)} left out, without a value against qrels version {against}"
-    return f"{told}: {'; '.join(ways)}" if ways else told
+    note = f"{counted(number, which)} left out, without a value against qrels version {against}"
+    return f"{note}: {'; '.join(ways)}" if ways else note
 
 
 @dataclass(frozen=True)

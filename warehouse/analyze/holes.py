@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from warehouse import extending
-from warehouse.analyze import past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze import past_state, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, check_names, check_word, none_yet, option
 from warehouse.evaluate.chain import ranked_sql, relation
@@ -53,7 +53,7 @@ def holes(
 ) -> Holes:
     """List the unjudged documents among the first of runs, for the queries that count.
 
-    The arguments are those of `Warehouse.holes`. Raises UsageError if there are no qrels.
+    The arguments are as in `Warehouse.holes`. Raises UsageError if there are no qrels.
     """
     check_at_least(1, depth=depth, top=top)
     database.refuse_collected(con, "unjudged documents")
@@ -75,7 +75,7 @@ def holes(
         )
     names = check_names("runs", runs)
     reads = replace(choice, named=tuple(names))
-    with past.put_one(con, dataset, past.NOW, reads) as (dataset, _):
+    with past_state.read_one(con, dataset, past_state.NOW, reads) as (dataset, _):
         named = run_choice.expanded(con, dataset, names, rest=bool(names) and not choice.is_all)
         found_runs = ranked_lists.current_runs(con, dataset, named)
     depth = depth if rules.depth is None else min(depth, rules.depth)

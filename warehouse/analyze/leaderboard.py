@@ -9,8 +9,8 @@ from typing import Literal
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.analyze import across_datasets, board, past, run_choice, stored_metrics
-from warehouse.analyze.board import Board
+from warehouse.analyze import across_datasets, dataset_board, past_state, run_choice, stored_metrics
+from warehouse.analyze.dataset_board import Board
 from warehouse.errors import UsageError, check_at_least, check_effect, command, listing
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metrics
@@ -37,20 +37,20 @@ def leaderboard(
     alpha: float = 0.05,
     resamples: int = 2000,
     seed: int = 0,
-    as_of: past.Moment | None = None,
+    as_of: past_state.Moment | None = None,
     qrels: int | None = None,
     runs: run_choice.Choice = run_choice.ALL,
     compute: bool = True,
 ) -> Board:
-    """Return the board of some datasets; the arguments are those of `Warehouse.leaderboard`.
+    """Return the board of some datasets; the arguments are as in `Warehouse.leaderboard`.
 
     Without `compute`, only stored values are on it.
     """
     check_at_least(1, top=top)
     across_datasets.check_by(by)
-    state = past.state(as_of, qrels)
+    state = past_state.state(as_of, qrels)
     stored_only = not compute or not metrics
-    with past.put(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
+    with past_state.read(con, dataset, state, runs, stored_only=stored_only) as (datasets, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         across_datasets.check_weights(weights, datasets)
         if (ci or ties) and len(datasets) > 1:
@@ -93,20 +93,21 @@ def leaderboard(
                 con, datasets, asked, rules, slice, is_past=as_of is not None
             )
         if len(datasets) == 1:
-            with board.narrowed(con, datasets[0], rules):
+            with dataset_board.narrowed(con, datasets[0], rules):
                 make = partial(
-                    board.of_dataset, con, datasets[0], names, rules, slice=slice, sort=order
-                )
+                    dataset_board.of_dataset, con, datasets[0], names, rules,
+                    slice=slice, sort=order,
+                )  # fmt: skip
                 if ci or ties or ranks:
-                    from warehouse.analyze import board_intervals, compare
-                # groups and ranks are those of the whole board, also if only its top is shown
+                    from warehouse.analyze import board_intervals, paired_tests
+                # groups and ranks are over the whole board, also if only its top is shown
                 groups = None
                 if ties:
                     test = board_intervals.tested([order, *make().metrics])
                     groups = board_intervals.groups(con, make(sort=test), rules, test, alpha)
                 ranked = None
                 if ranks:
-                    how = compare.How(alpha=alpha, resamples=resamples, seed=seed)
+                    how = paired_tests.How(alpha=alpha, resamples=resamples, seed=seed)
                     ranked = board_intervals.rank_intervals(
                         con, make(), rules, order, how, together=together
                     )
@@ -131,11 +132,11 @@ def leaderboard(
                 ranks=ranks,
                 alpha=alpha,
             )
-    told = stored_metrics.computed_notes(
+    computed_notes = stored_metrics.computed_notes(
         datasets, made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
     )
     return replace(
-        found, told=(*told, *lacking, *gone), computed=frozenset(made),
+        found, computed_notes=(*computed_notes, *lacking, *gone), computed=frozenset(made),
         labels=stored_metrics.labels(metrics, rules),
     )  # fmt: skip
 

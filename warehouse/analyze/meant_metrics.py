@@ -11,7 +11,7 @@ from warehouse.errors import DefinitionError, UsageError, listing
 from warehouse.metrics.notation import parse_one
 from warehouse.store.database import ALIAS
 
-# What asks for metrics, and text between single quotes.
+# Parts of statements that ask for metrics, and text between single quotes.
 _ASKED = re.compile(r"\b(metric|metric_name|(board_as_of|compare)\s*\()", re.IGNORECASE)
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 # The most texts that are looked at.
@@ -33,7 +33,7 @@ def words(sql: str, params: Mapping[str, object]) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def told(con: Connection, names: list[str]) -> str:
+def note(con: Connection, names: list[str]) -> str:
     """Say by which names stored metrics are known that some words mean; else return an empty text."""
     rows = con.execute(
         f"select distinct metric from {ALIAS}.store.evaluation where kind = 'metric'"

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze.pages import origin, relation
+from warehouse.analyze.protocol_catalogue import origin, relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.compose import compose
 from warehouse.metrics import notation
@@ -72,7 +72,7 @@ def metrics_for_people(format: str) -> Relation:
     return metrics()
 
 
-# What follows the titles of metrics that are not established.
+# The suffix of the titles of metrics that are not established.
 MARKS = {"experimental": "°", "obsolete": "†"}
 # Wide enough for most titles, narrow enough for a terminal of 80 columns.
 _TITLE_WIDTH = 44
@@ -144,8 +144,8 @@ def names_elsewhere(found: Template, *, fixed: bool = False) -> dict[str, list[s
     names: dict[str, dict[str, None]] = {}
     for alias in found.names:
         if alias.peer != "ranx":
-            told = alias.name + given(alias.fixed, alias.peer, alias.name, alias.usual)
-            names.setdefault(alias.peer, {})[told] = None
+            spelled = alias.name + given(alias.fixed, alias.peer, alias.name, alias.usual)
+            names.setdefault(alias.peer, {})[spelled] = None
     for ranx in found.ranx_names:
         decimals = f".{_symbol(ranx.fraction)}" if ranx.fraction else ""
         name = ranx.name + ("@k" if found.needs_cutoff else "")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import column_names, past, stored_metrics, texts
+from warehouse.analyze import column_names, past_state, stored_metrics, texts
 from warehouse.errors import UsageError, check_at_least, listing, nearest
 from warehouse.evaluate import requirements
 from warehouse.evaluate.scope import Scope
@@ -26,16 +26,16 @@ def queries(
     slice: str | None,
     worst: int | None,
     protocol: str,
-    as_of: past.Moment | None,
+    as_of: past_state.Moment | None,
     qrels: int | None,
 ) -> tuple[Relation, tuple[str, ...], dict[str, str]]:
     """Return a run's values query by query, with notes, and the names that were asked for.
 
-    The arguments are those of `Warehouse.queries`.
+    The arguments are as in `Warehouse.queries`.
     """
     check_at_least(1, worst=worst)
-    state = past.state(as_of, qrels)
-    with past.put_one(con, dataset, state, stored_only=not metrics) as (name, _):
+    state = past_state.state(as_of, qrels)
+    with past_state.read_one(con, dataset, state, stored_only=not metrics) as (name, _):
         rules = stored_metrics.stored_rules(con, protocol)
         wanted = stored_metrics.names(con, [name], metrics, rules)
         if slice is not None:
@@ -43,12 +43,12 @@ def queries(
         made = stored_metrics.with_missing(
             con, [name], wanted, rules, slice, [run], is_past=as_of is not None
         )
-        told = stored_metrics.computed_notes(
+        computed = stored_metrics.computed_notes(
             [name], made, rules, slice=slice, qrels=qrels, is_past=as_of is not None
         )
         return (
             _queries(con, name, run, wanted, rules, slice, worst),
-            told,
+            computed,
             stored_metrics.labels(metrics, rules),
         )
 

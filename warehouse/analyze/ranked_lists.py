@@ -50,7 +50,7 @@ def whole_lists(protocol: Protocol) -> Protocol:
     return replace(protocol, queries="run", judged_only=False)
 
 
-def put(con: Connection, runs: Sequence[Run], protocol: Protocol, depth: int | None) -> int:
+def make_tables(con: Connection, runs: Sequence[Run], protocol: Protocol, depth: int | None) -> int:
     """Make the tables `listed` and `list_length` of some runs' lists; return the longest length.
 
     The lists are in the protocol's order and end at `depth` or at its own. `listed` has `run_id,
@@ -76,7 +76,7 @@ def put(con: Connection, runs: Sequence[Run], protocol: Protocol, depth: int | N
     return int(rows[0][0])
 
 
-def put_masses(con: Connection, p: float, longest: int) -> None:
+def make_masses(con: Connection, p: float, longest: int) -> None:
     """Make the table `rbo_mass`: the weights of depths in rank-biased overlap, for such lengths."""
     if not 0 < p < 1:
         raise UsageError(f"p of a rank-biased overlap lies between 0 and 1, not {p}")

@@ -37,7 +37,7 @@ from warehouse.store import database
 BEST, LAST, BASELINE = "best", "last", "baseline"
 # The references that are chosen for each run; any other word is the name of a run.
 CHOSEN = (LAST, BEST, BASELINE)
-# What runs are grouped by, if not by a tag.
+# The default grouping of runs, without a tag.
 SYSTEM = "system"
 ALPHA = 0.05
 # How many of the queries that lost most are kept.
@@ -103,10 +103,10 @@ class Limits:
         """Return the largest drop that is good."""
         return self.max_drop or 0.0
 
-    def at(self, place: int) -> Limits:
-        """Return the limits for the run that a gate checks at a place, counted from 1.
+    def at(self, ordinal: int) -> Limits:
+        """Return the limits for the run that a gate checks as its `ordinal`-th, from 1.
 
-        If alpha is spent, it is alpha / (place * (place + 1)), which adds up to alpha over all places:
+        If alpha is spent, it is alpha / (ordinal * (ordinal + 1)), which adds up to alpha over runs:
         by Bonferroni's inequality, the chance that any run that is not worse ever passes it is at most
         alpha, however many runs come, and however their values depend on each other.
 
@@ -115,14 +115,14 @@ class Limits:
         """
         if not self.spend:
             return self
-        return replace(self, alpha=(self.alpha or ALPHA) / (place * (place + 1)), spend=False)
+        return replace(self, alpha=(self.alpha or ALPHA) / (ordinal * (ordinal + 1)), spend=False)
 
     def level(self, against: str) -> float:
         """Return the level of the test of one pair with which alpha holds for runs night after night.
 
         A run that was good by luck stays the last accepted one while others are red, and each of these
         is compared with it. Of runs that are all equal, a test at level a then calls more than a red:
-        the share is that of a Markov chain, whose state is the value of the reference. At the level
+        the share comes from a Markov chain, whose state is the value of the reference. At the level
         alpha / (1 + 2.1 sqrt(alpha)) it is at most alpha, for alpha from 0.001 to 0.2.
 
         >>> round(Limits().level("last"), 4), round(Limits(num_metrics=2).level("a run"), 4)
@@ -139,10 +139,10 @@ class Limits:
         valid = "anytime-valid " if self.sequential else ""
         drop = f"a drop of more than {self.budget:.12g}" if self.budget else "any drop"
         tested = f" at {valid}alpha {self.alpha or ALPHA:.12g}{how}" if self.are_tested else ""
-        said = [] if self.are_bounds else [drop + tested]
-        said += [] if self.min is None else [f"a value below {self.min:.12g}"]
-        said += [] if self.max is None else [f"a value above {self.max:.12g}"]
-        return " or ".join(said)
+        parts = [] if self.are_bounds else [drop + tested]
+        parts += [] if self.min is None else [f"a value below {self.min:.12g}"]
+        parts += [] if self.max is None else [f"a value above {self.max:.12g}"]
+        return " or ".join(parts)
 
     def passed(self, value: float) -> list[str]:
         """Return which bounds a value passes, in words."""
@@ -157,7 +157,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Gate:
-    """What makes a new run of a dataset red, in one metric; see `Warehouse.check`."""
+    """A gate for new runs of a dataset, in one metric; see `Warehouse.check`."""
 
     dataset: str
     metric: str
@@ -169,10 +169,10 @@ class Gate:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells its verdicts from those of other gates."""
+        """The values that tell its verdicts from other gates' verdicts."""
         return self.metric, self.protocol, str(self.group), self.against, str(self.limits)
 
-    def said(self, text: object) -> str:
+    def prefixed(self, text: object) -> str:
         """Return a sentence about it."""
         by = "" if self.protocol == protocols.DEFAULT else f" by protocol {self.protocol}"
         return f"{self.dataset}: gate {self.metric}{by}: {text}"
@@ -210,7 +210,7 @@ class LoadedRun:
 
     @property
     def name(self) -> str:
-        """Its name; that of an earlier version says which."""
+        """Its name; an earlier version's name says which."""
         return self.run if self.is_current else f"{self.run} (version {self.version})"
 
     @property
@@ -221,14 +221,14 @@ class LoadedRun:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of a run beside that of its reference; None where there is none.
+    """One metric of a run and of its reference; None where there is none.
 
     `run_id`, `reference_id`, `qrels_id` and `fingerprint` are the keys of the two runs, and of what
     the value is of. `against` is the name of the reference; of an earlier version of a run it is
     "NAME (version 1)". `num_versions_left_out` of the run's own have no value by the same formula
     against the current qrels.
 
-    `p` is that of a one-sided test that the drop is larger than the limit, over the `num_pairs`
+    `p` comes from a one-sided test that the drop is larger than the limit, over the `num_pairs`
     queries that both have a value of; None where nothing was tested. `low` and `high` are the ends of
     the interval of the difference, whose level fits the test: the drop is larger than the limit if
     the whole interval is. `could_see` is the drop that the test finds in four of five cases.
@@ -285,7 +285,7 @@ class Comparison:
             "reference": self.against,
             "reference_value": self.their_value,
             "limits": str(gate.limits),
-            "text": gate.said(f"{self}{why}"),
+            "text": gate.prefixed(f"{self}{why}"),
         } | kept
 
     @property
@@ -319,7 +319,7 @@ class Check:
 
     @property
     def limits(self) -> Limits:
-        """What is still good."""
+        """The limits of a good run."""
         return self.gates[0].limits
 
     @property
@@ -354,7 +354,7 @@ def check(
     protocol: str,
     unchecked: str,
 ) -> Check:
-    """Compare a run with an earlier one; the arguments are those of `Warehouse.check`."""
+    """Compare a run with an earlier one; the arguments are as in `Warehouse.check`."""
     asked = check_several("metrics", metrics)
     if not asked:
         raise UsageError("name a metric to compare the runs by")
@@ -407,7 +407,7 @@ def judged(
     dues: Sequence[Due],
     fired: Mapping[int, Collection[tuple[str, ...]]],
     accepted: Collection[int] = (),
-    places: Mapping[Due, int] | None = None,
+    ordinals: Mapping[Due, int] | None = None,
 ) -> Iterator[tuple[Due, Comparison | WarehouseError | duckdb.Error]]:
     """Yield the verdict of each gate on each run, in the given order, or why there is none.
 
@@ -442,7 +442,7 @@ def judged(
                 found.append((due, line))
                 continue
             try:
-                verdict = line.verdict(due, red, (places or {}).get(due, 1))
+                verdict = line.verdict(due, red, (ordinals or {}).get(due, 1))
             except WarehouseError as error:
                 found.append((due, error))
                 continue
@@ -473,11 +473,11 @@ class _Line:
         self.current = {one.run: one for one in self.by_id.values() if one.is_current}
         self.groups: dict[str | None, list[LoadedRun]] = defaultdict(list)
         self.versions: dict[str, list[LoadedRun]] = defaultdict(list)
-        self.places: dict[int, int] = {}
+        self.indices: dict[int, int] = {}
         for one in self.by_id.values():
             self.versions[one.run].append(one)
             if one.is_current:
-                self.places[one.run_id] = len(self.groups[one.group])
+                self.indices[one.run_id] = len(self.groups[one.group])
                 self.groups[one.group].append(one)
         if gate.against not in CHOSEN:
             _check_name(gate.against, gate.dataset, self.current, CHOSEN)
@@ -493,20 +493,20 @@ class _Line:
 
     def _candidates(self, run: LoadedRun, red: Collection[int]) -> Iterator[LoadedRun]:
         """Yield the runs of the group before it, and its own versions, newest first, if not red."""
-        place, group = self.places[run.run_id], self.groups[run.group]
+        index, group = self.indices[run.run_id], self.groups[run.group]
         own = [one for one in self.versions[run.run] if one.turn < run.turn]
-        while place or own:
-            if own and (not place or own[-1].turn > group[place - 1].turn):
+        while index or own:
+            if own and (not index or own[-1].turn > group[index - 1].turn):
                 one = own.pop()
             else:
-                place -= 1
-                one = group[place]
+                index -= 1
+                one = group[index]
             # what was replaced before it was evaluated cannot be any more
             if one.run_id not in red and (one.is_current or _is_alike(one, run)):
                 yield one
 
     def _reference(self, run: LoadedRun, red: Collection[int]) -> LoadedRun | None:
-        """Return what a run is compared with. Raises UsageError if values are missing."""
+        """Return the run's reference. Raises UsageError if values are missing."""
         against = self.gate.against
         if against == LAST:
             return self._evaluated(next(self._candidates(run, red), None), run)
@@ -532,14 +532,14 @@ class _Line:
 
     def _best_of_group(self, run: LoadedRun, red: Collection[int]) -> LoadedRun | None:
         """Return the best run of a group before a run, going on from the run that was checked before."""
-        place, group = self.places[run.run_id], self.groups[run.group]
+        index, group = self.indices[run.run_id], self.groups[run.group]
         first, best = self.bests.get(run.group, (0, None))
-        if first > place:
+        if first > index:
             first, best = 0, None
-        for one in group[first:place]:
+        for one in group[first:index]:
             if one.run_id not in red and _goodness(self._evaluated(one, run)) > _goodness(best):
                 best = one
-        self.bests[run.group] = place, best
+        self.bests[run.group] = index, best
         return best
 
     def _evaluated(self, one: LoadedRun | None, run: LoadedRun) -> LoadedRun | None:
@@ -554,17 +554,17 @@ class _Line:
             f"under protocol {gate.protocol} yet: {evaluate}"
         )
 
-    def verdict(self, due: Due, red: Collection[int], place: int) -> Comparison | None:
+    def verdict(self, due: Due, red: Collection[int], ordinal: int) -> Comparison | None:
         """Return the verdict on a run; None if its test is needed first, which is then asked for."""
-        run, limits = self.by_id[due.run_id], self.gate.limits.at(place)
+        run, limits = self.by_id[due.run_id], self.gate.limits.at(ordinal)
         self._evaluated(run, run)
         self._check(run)
         if run.value is None:
-            return self._said(run, None, "unchecked", f"{run.run} has no defined value")
+            return self._result(run, None, "unchecked", f"{run.run} has no defined value")
         why = limits.passed(run.value)
         other = None if limits.are_bounds else self._reference(run, red)
         if limits.are_bounds or other is run:
-            return self._said(run, None, "worse" if why else "good", " and ".join(why) or None)
+            return self._result(run, None, "worse" if why else "good", " and ".join(why) or None)
         found: dict[str, Any] | None = {}
         if other is not None:
             found = self.tests.get((run.run_id, other.run_id))
@@ -583,13 +583,13 @@ class _Line:
             found = {**found, "p": None}
         verdict: Verdict = "worse" if why else "good" if cannot is None else "unchecked"
         self.streaks[run.group] = self.streaks.get(run.group, 0) + 1 if verdict == "worse" else 0
-        return self._said(run, other, verdict, " and ".join(why) or cannot, found)
+        return self._result(run, other, verdict, " and ".join(why) or cannot, found)
 
     def _ask(self, run: LoadedRun, other: LoadedRun) -> None:
         """Ask for a test of a run; after red runs, for as many more, which may be red as well."""
         more = self.streaks.pop(run.group, 0) if self.gate.against == LAST else 0
-        place = self.places[run.run_id]
-        for one in self.groups[run.group][place : place + 1 + more]:
+        index = self.indices[run.run_id]
+        for one in self.groups[run.group][index : index + 1 + more]:
             if _is_alike(one, other):
                 self.needed[one.run_id, other.run_id] = None
 
@@ -610,7 +610,7 @@ class _Line:
     def _cannot(
         self, run: LoadedRun, other: LoadedRun | None, found: Mapping[str, Any], limits: Limits
     ) -> str | None:
-        """Return why nothing can be said of a drop, or None."""
+        """Return why a drop cannot be tested, or None."""
         if other is None:
             if self.gate.against == BASELINE:
                 return "its group has no baseline yet: warehouse gates baseline RUN"
@@ -618,7 +618,7 @@ class _Line:
             but = f" but {_left_out(left)}" if left else ""
             return (
                 "every run before it is red"
-                if self.places[run.run_id]
+                if self.indices[run.run_id]
                 else f"no run was before it{but}"
             )
         if other.value is None:
@@ -639,7 +639,7 @@ class _Line:
         )
 
     def _tested(self, run: LoadedRun, found: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Return a test with its verdict, its interval and its p beside a reference that was chosen."""
+        """Return a test with its verdict, its interval and its p against a chosen reference."""
         if not limits.are_tested:
             drop = round(found["drop"], stored_metrics.DIGITS)
             return found | {"p": None, "is_worse": drop > limits.budget}
@@ -661,7 +661,7 @@ class _Line:
     def _num_others(self, run: LoadedRun) -> int:
         """Return how many runs the best one before a run was chosen among, red ones too."""
         own = [one for one in self.versions[run.run] if one.turn < run.turn]
-        return self.places[run.run_id] + len(own)
+        return self.indices[run.run_id] + len(own)
 
     def _level(self, run: LoadedRun) -> float | None:
         """Return the level of the t-test of a run and its reference."""
@@ -703,7 +703,7 @@ class _Line:
         own = self.versions[run.run]
         return sum(one.turn < run.turn and not _is_alike(one, run) for one in own)
 
-    def _said(
+    def _result(
         self,
         run: LoadedRun,
         other: LoadedRun | None,
@@ -798,14 +798,14 @@ def _least_p(queries: int, width: float, budget: float) -> float:
     return 31 / sum((1 + share / 32 * lost) ** queries for share in range(1, 32))
 
 
-# Places and masses of the normal distribution, which turn an integral over it into a sum.
-_PLACES = [(place / 4, _NORMAL.pdf(place / 4) / 4) for place in range(-36, 37)]
+# Points and masses of the normal distribution, which turn an integral over it into a sum.
+_POINTS = [(step / 4, _NORMAL.pdf(step / 4) / 4) for step in range(-36, 37)]
 
 
 def chosen_p(p: float, number: int) -> float:
-    """Return the one-sided p of a run beside the best of `number` others, from that of the pair.
+    """Return the one-sided p of a run against the best of `number` others, from the p of the pair.
 
-    It is Dunnett's for one run beside many, by the normal distribution: the chance that the best of
+    It is Dunnett's for one run against many, by the normal distribution: the chance that the best of
     `number` runs that are all equal to it is as far above it.
 
     >>> round(chosen_p(0.05, 1), 12), round(chosen_p(0.05, 2), 3)
@@ -813,8 +813,8 @@ def chosen_p(p: float, number: int) -> float:
     """
     z = -_NORMAL.inv_cdf(min(max(p, 1e-300), 1 - 1e-16))
     total = 0.0
-    for place, mass in _PLACES:
-        above = math.erfc(z + place / math.sqrt(2)) / 2
+    for point, mass in _POINTS:
+        above = math.erfc(z + point / math.sqrt(2)) / 2
         total -= mass * (math.expm1(number * math.log1p(-above)) if above < 1 else -1.0)
     return total
 

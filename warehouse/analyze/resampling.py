@@ -1,6 +1,6 @@
 """Resampling in SQL: Fisher's randomisation test, Tukey's HSD test, the bootstrap, ranks of runs.
 
-Random words are made from counters and a key (Philox), and sums are those of whole numbers, so that a
+Random words are made from counters and a key (Philox), and sums are over whole numbers, so that a
 result is the same to the bit on any number of threads, machine and version of the engine. The tables
 `compared (metric_number, run_number, query_number, value)` and `hypothesis (hypothesis, metric_number,
 base_number, run_number)` have to be there.

@@ -73,7 +73,7 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def put(con: Connection, datasets: Sequence[str], wanted: Choice) -> None:
+def apply(con: Connection, datasets: Sequence[str], wanted: Choice) -> None:
     """Make the table `chosen_run` of the runs of some datasets that fit.
 
     Raises UsageError if none does, or if a part of the choice fits none, with the nearest that does.
@@ -146,7 +146,7 @@ def _hint(word: str, known: Sequence[str]) -> str:
 def expanded(
     con: Connection, dataset: str, patterns: Sequence[str], *, rest: bool = False
 ) -> list[str]:
-    """Return the current runs that names and patterns mean, in this order, those of each by name.
+    """Return the current runs that names and patterns mean, in this order, and sorted by name for each.
 
     With `rest`, the other runs that are read follow. A name that is no run's is returned as it is.
     What is named is not repeated by a pattern.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import compare, past, ranked_lists, resampling, stored_metrics, texts
+from warehouse.analyze import paired_tests, past_state, ranked_lists, stored_metrics, texts
+from warehouse.analyze.resampling import COMPARED, UNITS
 from warehouse.errors import UsageError, check_at_least
 from warehouse.evaluate.chain import ranked_sql
 from warehouse.evaluate.scope import Scope
@@ -45,31 +46,31 @@ def side_by_side(
     queries: int,
     depth: int,
     protocol: str,
-    as_of: past.Moment | None,
+    as_of: past_state.Moment | None,
     qrels: int | None,
 ) -> SideBySide:
     """Return two runs' lists for the queries that differ most; see `Warehouse.side_by_side`."""
     check_at_least(1, queries=queries, depth=depth)
-    state = past.state(as_of, qrels)
-    with past.put_one(con, dataset, state, stored_only=False) as (name, gone):
+    state = past_state.state(as_of, qrels)
+    with past_state.read_one(con, dataset, state, stored_only=False) as (name, gone):
         rules = stored_metrics.stored_rules(con, protocol)
         names = [stored_metrics.one_name(con, [name], metric, rules)]
         both = [one.name for one in ranked_lists.current_runs(con, name, [base, run])]
         made = stored_metrics.with_missing(con, [name], names, rules, runs=both)
-        told = stored_metrics.computed_notes(
+        computed = stored_metrics.computed_notes(
             [name], made, rules, qrels=qrels, is_past=as_of is not None
         )
-        chosen = compare.current_runs(con, name, [base, run], names, rules)
+        chosen = paired_tests.current_runs(con, name, [base, run], names, rules)
         if base == run:
             raise UsageError(f"{run}: cannot be compared with itself; name another run")
-        found = compare.gather(con, name, chosen, names, rules)
+        found = paired_tests.gather(con, name, chosen, names, rules)
         lists = _lists(con, found, name, rules, queries=queries, depth=depth)
-        return replace(lists, notes=(*told, *gone))
+        return replace(lists, notes=(*computed, *gone))
 
 
 def _lists(
     con: Connection,
-    found: compare.Gathered,
+    found: paired_tests.Gathered,
     dataset: str,
     protocol: Protocol,
     *,
@@ -80,7 +81,7 @@ def _lists(
     asked = {"queries": queries}
     database.keep(
         con,
-        render("analyses/most_different", compared=resampling.COMPARED, units=resampling.UNITS),
+        render("analyses/most_different", compared=COMPARED, units=UNITS),
         asked,
         name="differing",
     )

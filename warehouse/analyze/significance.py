@@ -147,7 +147,7 @@ def anova_queries(
     """Return how many queries a one-way analysis of variance needs (Sakai 2016, Topic set size design).
 
     It is to find at alpha, with this power, that so many runs differ, if the best and the worst are at
-    least a difference apart; `variance` is that of the error. None above ten million. Needs "stats".
+    least a difference apart; `variance` is the error's. None above ten million. Needs "stats".
 
     >>> anova_queries(3, 0.5, 1.0, 0.05, 0.8)
     79
@@ -182,8 +182,8 @@ def chi_squared(value: float, degrees: int) -> float:
     half = value / 2
     if half <= 0:
         return 1.0
-    # Abramowitz and Stegun 26.4.4 and 26.4.5: each term is the one before, times half by its place
-    place = 1.0 if degrees % 2 == 0 else 1.5
+    # Abramowitz and Stegun 26.4.4 and 26.4.5: each term is the one before, times half over the divisor
+    divisor = 1.0 if degrees % 2 == 0 else 1.5
     if degrees % 2 == 0:
         total, term = math.exp(-half), math.exp(-half)
     else:
@@ -191,9 +191,9 @@ def chi_squared(value: float, degrees: int) -> float:
         if degrees >= 3:
             total += term
     for _ in range((degrees - 2) // 2 if degrees % 2 == 0 else (degrees - 3) // 2):
-        term *= half / place
+        term *= half / divisor
         total += term
-        place += 1
+        divisor += 1
     return min(1.0, total)
 
 
@@ -213,7 +213,7 @@ def nemenyi(num_runs: int, num_datasets: int, alpha: float) -> float:
 
 
 def within(ranks: Sequence[float], distance: float) -> list[tuple[int, int]]:
-    """Return the groups of rising mean ranks that lie closer than a distance, as first and last place.
+    """Return the groups of rising mean ranks closer than a distance, by their first and last index.
 
     A group has two members at least, and is no part of another. So Demšar 2006 finds, at alpha 0.1,
     that one of four classifiers may belong to either of two groups:

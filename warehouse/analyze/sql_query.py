@@ -51,7 +51,7 @@ _NO_COLUMN = re.compile(
     re.MULTILINE,
 )
 _MEANT = re.compile(r"Did you mean .*\n")
-# What has ranked lists.
+# The names of relations with ranked lists.
 _LISTS = re.compile(r"\b(predictions?|prediction_versions)\b", re.IGNORECASE)
 # A relation or function of the file that is named in full: its last part.
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'

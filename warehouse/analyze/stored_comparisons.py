@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.analyze.compare import PAIRS, Compared
+from warehouse.analyze.paired_tests import PAIRS, Compared
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError
 from warehouse.sql_text.quoting import ident

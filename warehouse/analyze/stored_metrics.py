@@ -12,10 +12,10 @@ from warehouse.analyze import datasets
 from warehouse.config import project
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_several, command, counted, listing, nearest, none_yet
-from warehouse.evaluate import candidates, requirements, scope, what_if
+from warehouse.evaluate import candidates, requirements, scope, unstored_values
 from warehouse.evaluate.plan import plan
 from warehouse.metrics import notation, protocols
-from warehouse.metrics.notation import Asked, Metric, Metrics, known_metric, parse, split
+from warehouse.metrics.notation import Metric, MetricLike, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import ALIAS, STORE, is_collected
@@ -25,7 +25,7 @@ DIGITS = 12
 
 
 @dataclass
-class Valued:
+class Provenance:
     """The provenance of a metric's values, and whether any is over fewer queries than judged."""
 
     aggregates: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ def check_slice(con: Connection, dataset: str, slice: str) -> None:
 
 def evaluated_metrics(
     con: Connection, dataset: str, protocol: Protocol, slice: str | None = None
-) -> dict[str, Valued]:
+) -> dict[str, Provenance]:
     """Return the metrics that a dataset has values of, oldest first; if none, say why.
 
     For a slice, they are the metrics that its parts have values of.
@@ -82,14 +82,14 @@ def _by(slice: str | None) -> str:
 
 def _with_values(
     con: Connection, dataset: str, protocol: Protocol, slice: str | None = None
-) -> dict[str, Valued]:
+) -> dict[str, Provenance]:
     rows = con.execute(
         render("analyses/evaluated_metrics", slice=slice),
         {"dataset": dataset, "protocol": protocol.name},
     ).fetchall()
-    found: dict[str, Valued] = {}
+    found: dict[str, Provenance] = {}
     for metric, aggregate, is_partial in rows:
-        valued = found.setdefault(str(metric), Valued())
+        valued = found.setdefault(str(metric), Provenance())
         valued.aggregates.append(str(aggregate))
         valued.is_partial |= is_partial
     return found
@@ -172,14 +172,14 @@ def _of_project(con: Connection, datasets: Sequence[str], protocol: Protocol) ->
         "select path from duckdb_databases() where database_name = $1", [ALIAS]
     ).fetchall()
     shared: list[str] = []
-    for place, dataset in enumerate(datasets):
+    for index, dataset in enumerate(datasets):
         words = project.current().metrics_of(dataset, str(path))
         metrics = parse(*words, defaults=protocol.defaults()) if words else []
         if metrics and _preferences(con, dataset):
             fitting, _ = requirements.fitting(plan(metrics, protocol), scope.PREFERENCES)
             metrics = list(fitting.queries)
         found = [str(metric) for metric in metrics]
-        shared = found if place == 0 else [name for name in shared if name in found]
+        shared = found if index == 0 else [name for name in shared if name in found]
     return shared
 
 
@@ -213,7 +213,7 @@ def with_missing(
 ) -> Mapping[str, int]:
     """Compute the values of metrics that are not stored, for this connection; return runs by metric.
 
-    They are those of the runs that are read, or of some `runs` alone, in the parts of a slice if
+    They are values of the runs that are read, or of some `runs` alone, in the parts of a slice if
     there is one. Without names, they are the metrics that some run of each dataset has values of
     against the qrels that are read; else those that are stored against others, or the usual ones.
     What is gone, as the runs that were forgotten since, has no values. A board of the past without
@@ -247,7 +247,8 @@ def with_missing(
     ]
     # a file of a lake has no predictions to compute from
     leave_out = not runs and is_collected(con)
-    return what_if.put_missing(con, metrics, protocol, found, slice, leave_out=leave_out)
+    compute = unstored_values.compute_missing
+    return compute(con, metrics, protocol, found, slice, leave_out=leave_out)
 
 
 def _any_missing(
@@ -280,12 +281,12 @@ def computed_notes(
         return ()
     runs = set(made.values())
     if len(runs) == 1:
-        told = f"computed for {counted(runs.pop(), 'run')} and not stored: {listing(made)}"
+        note = f"computed for {counted(runs.pop(), 'run')} and not stored: {listing(made)}"
     else:
         each = (f"{metric} for {counted(number, 'run')}" for metric, number in made.items())
-        told = f"computed and not stored: {listing(each)}"
+        note = f"computed and not stored: {listing(each)}"
     if is_past:
-        return (f"{told}; by today's formulas, from what there was then",)
+        return (f"{note}; by today's formulas, from what there was then",)
     store = listing(
         [
             command(
@@ -295,18 +296,20 @@ def computed_notes(
         ],
         3,
     )
-    return (f"{told}; to store: {store}",)
+    return (f"{note}; to store: {store}",)
 
 
-def one_name(con: Connection, datasets: Sequence[str], asked: Asked, protocol: Protocol) -> str:
+def one_name(con: Connection, datasets: Sequence[str], one: MetricLike, protocol: Protocol) -> str:
     """Return the canonical name for a text that must name one metric."""
-    found = names(con, datasets, [asked], protocol)
+    found = names(con, datasets, [one], protocol)
     if len(found) != 1:
-        raise UsageError(f"{asked}: stands for several metrics; name one")
+        raise UsageError(f"{one}: stands for several metrics; name one")
     return found[0]
 
 
-def first_name(con: Connection, dataset: str, asked: Asked | None, protocol: Protocol) -> list[str]:
+def first_name(
+    con: Connection, dataset: str, asked: MetricLike | None, protocol: Protocol
+) -> list[str]:
     """Return the canonical name of one metric, or of the first of `names` if none is asked for."""
     if asked is None:
         return names(con, [dataset], [], protocol)[:1]
@@ -319,7 +322,7 @@ def chosen(
     metrics: Sequence[str],
     protocol: Protocol,
     slice: str | None = None,
-) -> dict[str, Valued]:
+) -> dict[str, Provenance]:
     """Return the metrics to show: the requested ones, which must have values, or all."""
     found = evaluated_metrics(con, dataset, protocol, slice)
     absent = [name for name in metrics if name not in found]

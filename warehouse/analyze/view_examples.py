@@ -82,7 +82,7 @@ MACROS: dict[str, str] = {
     "scores_as_of": "select metric, count(*) as runs from scores_as_of(now()) group by all order by all",
     "compare": "from compare('dl19', 'bm25', 'tasb', 'nDCG@10')",
 }
-# What the arguments of the macros mean.
+# The meaning of the arguments of the macros.
 ARGUMENTS = {
     "dataset_name": "Name of the dataset.",
     "metric_name": "Name of the metric, as it is stored.",
@@ -105,7 +105,7 @@ def known_relation(rows: Iterable[Row], relation: str) -> str:
 
 
 def page(rows: Iterable[Row]) -> str:
-    """Return the columns of views and tables, for people; the rows are those of `Warehouse.schema`.
+    """Return the columns of views and tables, for people; the rows are as in `Warehouse.schema`.
 
     >>> print(page([("view", "v", None, None, "One row per x.", "from v"),
     ...             ("view", "v", "a", "integer", "The a.", None)]), end="")
@@ -120,7 +120,7 @@ def page(rows: Iterable[Row]) -> str:
 
 
 def overview(rows: Iterable[Row]) -> str:
-    """Return a line for each view, macro and table; the rows are those of `Warehouse.schema`.
+    """Return a line for each view, macro and table; the rows are as in `Warehouse.schema`.
 
     >>> print(overview([("view", "v", None, None, "One row per x, or y. Not z.", "from v")]), end="")
     v  One row per x, or y.
@@ -128,7 +128,7 @@ def overview(rows: Iterable[Row]) -> str:
     found = [(str(row[1]), str(row[4])) for row in rows if row[2] is None]
     longest = max((len(name) for name, _ in found), default=0)
     return "".join(
-        f"{name:{longest}}  {told.partition('. ')[0].rstrip('.')}.\n" for name, told in found
+        f"{name:{longest}}  {comment.partition('. ')[0].rstrip('.')}.\n" for name, comment in found
     )
 
 
@@ -136,8 +136,8 @@ def _about(rows: list[Row]) -> str:
     (kind, relation, _, _, comment, example), *columns = rows
     names = max((len(str(row[2])) for row in columns), default=0)
     types = max((len(str(row[3])) for row in columns), default=0)
-    told = textwrap.wrap(str(comment), 80, initial_indent="    ", subsequent_indent="    ")
-    lines = [f"{relation} ({kind})", *told, ""]
+    wrapped = textwrap.wrap(str(comment), 80, initial_indent="    ", subsequent_indent="    ")
+    lines = [f"{relation} ({kind})", *wrapped, ""]
     lines += [f"    {row[2]!s:{names}}  {row[3]!s:{types}}  {row[4]}" for row in columns]
     if example is not None:
         lines += ["", f'    warehouse query "{example}"']

@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 from warehouse.errors import NO_MEMORY, UsageError, WarehouseError, visible
 
 INTERRUPTED = 130
-# The exit code if the reader of a pipe is gone: that of a program ended by SIGPIPE, such as cat.
+# The exit code if the reader of a pipe is gone: as of a program ended by SIGPIPE, such as cat.
 PIPE_CLOSED = 141
 # How the import of a library ends for which there is no memory.
 _NOT_MAPPED = "failed to map segment"
 _HELP = {"-h", "--help"}
-# What DuckDB, and the libraries beside it, take of the memory that a process may map.
+# The share of the memory a process may map that DuckDB and its libraries take.
 _LEAST = 256 << 20
 # Signals besides Ctrl-C: a service is stopped, its time is up, its terminal is closed.
 _END_SIGNALS = ("SIGTERM", "SIGHUP")

@@ -5,10 +5,10 @@ is in `trec_eval`). It has:
 
 - `SECTION` and `PLACE`: where `warehouse --help` lists it.
 - `EXAMPLES`: for each command its examples, which end its help and are run by a test. The function
-  of `metrics` is called metrics, that of `metrics show` is called show.
+  of `metrics` is called metrics, and of `metrics show`, show.
 - perhaps `ALSO`: other names of the commands below it.
 - perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
-- perhaps `SETTINGS`: those of Typer's context.
+- perhaps `SETTINGS`: settings of Typer's context.
 
 Nothing else lists the commands; extensions name their modules. A call imports only the module of
 the command that it needs.
@@ -170,11 +170,11 @@ def help_records(
         record = parameter.get_help_record(context)
         if record is None:
             continue
-        names, told = record
+        names, text = record
         if parameter.param_type_name == "argument":
-            arguments.append((names.partition(" <")[0], told))
+            arguments.append((names.partition(" <")[0], text))
         elif shows_all or _RARE.isdisjoint(parameter.opts):
-            given.append((_TYPE.sub(_as_people_write, names), told))
+            given.append((_TYPE.sub(_as_people_write, names), text))
         else:
             left_out = True
     if left_out:

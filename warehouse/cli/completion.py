@@ -1,6 +1,6 @@
 """Names that the shell completes: of datasets, runs, systems, metrics, protocols and slices.
 
-They are those of the database that the words so far mean. Whatever is wrong, nothing is proposed: a
+They come from the database that the words so far mean. Whatever is wrong, nothing is proposed: a
 shell that completes a word has no place for errors.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ENVIRONMENT = "_WAREHOUSE_COMPLETE"
 # Seconds to wait for another process that writes.
 _PATIENCE = 0.5
-# What bash would read as something else than a part of a name.
+# Characters that bash would not read as a part of a name.
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])", re.ASCII)
 _Find = Callable[["Warehouse", dict[str, Any]], Iterable[object]]
 

@@ -1,4 +1,4 @@
-"""What commands share that read a lake in place of the database."""
+"""The common part of commands that read a lake in place of the database."""
 
 from __future__ import annotations
 

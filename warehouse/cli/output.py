@@ -1,4 +1,4 @@
-"""What goes to stdout (data) and to stderr (narration)."""
+"""Output: data to stdout, narration to stderr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMPRESSED = ("gz", "bz2", "xz", "zst")
 def say(text: str, screen: Screen | None = None) -> None:
     """Print narration to stderr, with control characters from names and values escaped.
 
-    Beside a table on a screen it is dim.
+    Next to a table on a screen it is dim.
     """
     shown = visible(text, lines=True)
     is_beside = screen is not None and sys.stderr.isatty()
@@ -158,7 +158,7 @@ def show(
     """
     result = found if isinstance(found, Result) else Result(found, titles=titles, counts=counts)
     digits = result.places if places is None else places
-    screen = screen_for(format, output, places=digits, wide=wide)
+    screen = screen_for(format, output, digits=digits, wide=wide)
     if screen is not None:
         _to_stdout(screen.visible(result.on(screen)))
     elif format == "parquet":
@@ -169,21 +169,21 @@ def show(
             result.write(path, format)
     else:
         emit(result.document(format, digits), output, format)
-    for note in result.told(digits):
+    for note in result.rounded_notes(digits):
         say(note, screen)
-    if screen is not None and screen.told():
-        say(screen.told(), screen)
+    if screen is not None and screen.note():
+        say(screen.note(), screen)
 
 
 def screen_for(
-    format: str, output: Path | None, *, places: int = 4, wide: bool = False
+    format: str, output: Path | None, *, digits: int = 4, wide: bool = False
 ) -> Screen | None:
     """Return the terminal that a table is shown on, or None if it goes elsewhere."""
     if output is not None or format != "table":
         return None
     screen = screens.of_terminal(sys.stdout, os.environ)
     return screen and replace(
-        screen, places=places, width=screens.ENDLESS if wide else screen.width
+        screen, digits=digits, width=screens.ENDLESS if wide else screen.width
     )
 
 

@@ -1,1 +1,1 @@
-"""What a call is told: settings, the project's file, times."""
+"""The configuration of a call: settings, the project's file, times."""

@@ -34,7 +34,7 @@ def adding(extra: str) -> str:
 
 
 def _target(extra: str) -> str:
-    """Return what is to be installed: the source of this copy, with the extra."""
+    """Return the requirement for pip: the source of this copy, with the extra."""
     came_from = _came_from()
     url = str(came_from.get("url", ""))
     if "dir_info" in came_from:
@@ -47,7 +47,7 @@ def _target(extra: str) -> str:
 
 
 def _came_from() -> dict[str, Any]:
-    """Return what pip, pipx or uv wrote down about the source; nothing if it came from a registry."""
+    """Return the source as pip, pipx or uv wrote it down; nothing if it came from a registry."""
     from importlib.metadata import PackageNotFoundError, distribution  # takes 10 ms
 
     try:

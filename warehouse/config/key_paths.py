@@ -6,10 +6,10 @@ from __future__ import annotations
 KeyPath = tuple[str | int, ...]
 
 
-def place(path: KeyPath) -> str:
+def key_text(path: KeyPath) -> str:
     """Return the name of a table or a key, as errors show it.
 
-    >>> place(("datasets", "films", "attributes", 2, "file"))
+    >>> key_text(("datasets", "films", "attributes", 2, "file"))
     'datasets.films.attributes 2: file'
     """
     text = ""

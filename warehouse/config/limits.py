@@ -61,8 +61,8 @@ def current() -> Limits:
         return Limits()
     if here.file is None or "limits" not in here.document.record:
         return Limits()
-    said = here.contents.limits
-    return Limits(said.unpacked, said.line, said.nesting, said.rows)
+    found = here.contents.limits
+    return Limits(found.unpacked, found.line, found.nesting, found.rows)
 
 
 def in_bytes(size: str) -> int:

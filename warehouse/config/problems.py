@@ -1,4 +1,4 @@
-"""What is wrong with a record of a file, held against the struct that it should be."""
+"""The problems of a record of a file, held against the struct that it should be."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from warehouse.config.key_paths import KeyPath, place
+from warehouse.config.key_paths import KeyPath, key_text
 from warehouse.errors import nearest
 
 _WORDS: dict[type, str] = {
@@ -28,13 +28,13 @@ _WORDS: dict[type, str] = {
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 # By struct, the tables that have keys which are looked for in it.
-Elsewhere = Mapping[type, Mapping[str, str]]
+OtherTables = Mapping[type, Mapping[str, str]]
 # Where it is, the table that is named, and the problem.
 _Problem = tuple[KeyPath, KeyPath, str]
 
 
-def problems(value: Any, kind: Any, path: KeyPath, elsewhere: Elsewhere) -> Iterator[_Problem]:
-    """Yield what is wrong with a value; msgspec itself stops at the first problem."""
+def problems(value: Any, kind: Any, path: KeyPath, elsewhere: OtherTables) -> Iterator[_Problem]:
+    """Yield the problems of a value; msgspec itself stops at the first problem."""
     for one in _options(kind):
         bare = get_origin(one) or one
         inner = get_args(one)
@@ -61,7 +61,7 @@ def problems(value: Any, kind: Any, path: KeyPath, elsewhere: Elsewhere) -> Iter
 
 
 def _in_table(
-    value: Mapping[Any, Any], kind: type[msgspec.Struct], path: KeyPath, elsewhere: Elsewhere
+    value: Mapping[Any, Any], kind: type[msgspec.Struct], path: KeyPath, elsewhere: OtherTables
 ) -> Iterator[_Problem]:
     fields = {one.encode_name: one for one in msgspec.structs.fields(kind)}
     unknown = [key for key in value if key not in fields]
@@ -78,7 +78,7 @@ def _in_table(
 
 
 def _wrong(value: Any, kind: Any, path: KeyPath) -> str:
-    """Say what is wrong with one value: its type, its bounds, or that it is none of the words."""
+    """Describe the problem of one value: its type, its bounds, or that it is none of the words."""
     key = f"item {path[-1]}" if isinstance(path[-1], int) else path[-1]
     quoted = key if isinstance(path[-1], int) else repr(key)
     options = list(_options(kind))
@@ -103,7 +103,7 @@ def _wrong(value: Any, kind: Any, path: KeyPath) -> str:
     if kinds == [list] and isinstance(value, dict):
         hint = f": its head stands in [[{key}]]"
     elif list(known) == ["a table"]:
-        hint = f": [{place(path)}]"
+        hint = f": [{key_text(path)}]"
     written = " or ".join(known)
     return f"{quoted} has the wrong type: {word(type(value))}; write {written}{hint}"
 
@@ -126,7 +126,7 @@ def _options(kind: Any) -> Iterator[Any]:
 
 
 def toml_types(kind: Any) -> list[type]:
-    """Return the types that TOML has for those of a field; null and a second number are left out.
+    """Return the types that TOML has for the types of a field; null and a second number are left out.
 
     >>> toml_types(list[str] | float | int | None)
     [<class 'list'>, <class 'float'>]

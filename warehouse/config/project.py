@@ -1,6 +1,6 @@
 """A project: what the nearest `warehouse.toml` says, and the files that it names.
 
-The file is that of the current folder or of the nearest folder above it, or the one that
+The file is in the current folder or in the nearest folder above it, or the one that
 WAREHOUSE_CONFIG or `using` names; the table [tool.warehouse] of a `pyproject.toml` serves as well. A
 file that is found, not named, must belong to the caller, as must its folder: it decides what is read
 and run. WAREHOUSE_TRUST lists other folders that are trusted. Paths in the file are relative to it. It
@@ -76,7 +76,7 @@ class Project:
 
     @property
     def contents(self) -> ProjectFile:
-        """Return what the file says, by its keys."""
+        """Return the contents of the file, by its keys."""
         return _contents(self.document)
 
     @property
@@ -100,7 +100,7 @@ class Project:
         above = self.metrics.parent
         there = [path.name for path in above.iterdir() if path.is_dir()] if above.is_dir() else []
         hint = nearest(self.metrics.name, there) or "; make it, or take the key out"
-        raise self.document.error(("metrics",), f"no folder {shown(self.metrics)}{hint}")
+        raise self.document.error(("metrics",), f"no folder {relative(self.metrics)}{hint}")
 
 
 def local(text: str) -> Path:
@@ -122,7 +122,7 @@ def expanded(text: str) -> Path:
     return path
 
 
-def shown(path: Path) -> str:
+def relative(path: Path) -> str:
     """Return a path as people read it: relative if it is in the current folder."""
     try:
         return str(path.relative_to(Path.cwd()))
@@ -130,9 +130,9 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def place(file: Path) -> str:
+def file_and_table(file: Path) -> str:
     """Return the name of a project's file, and the table in it that applies."""
-    return shown(file) + (f" [{'.'.join(TABLE)}]" if file.name == PYPROJECT else "")
+    return relative(file) + (f" [{'.'.join(TABLE)}]" if file.name == PYPROJECT else "")
 
 
 def read_text(path: Path) -> str:
@@ -140,9 +140,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise DefinitionError(f"{shown(path)}: cannot be read: {error.strerror}") from error
+        raise DefinitionError(f"{relative(path)}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise DefinitionError(f"{shown(path)}: not UTF-8 text (at byte {error.start})") from None
+        raise DefinitionError(f"{relative(path)}: not UTF-8 text (at byte {error.start})") from None
 
 
 # What the current request has seen, once it has looked.
@@ -219,7 +219,7 @@ def per_project(make: Callable[[], _T]) -> Callable[[], _T]:
 
 @dataclass
 class Registrations:
-    """What the running program has registered that a project may have in files.
+    """The metrics and protocols that the running program has registered, as a project's files might.
 
     `count` says how often; `folders` are folders of metrics.
     """
@@ -235,7 +235,7 @@ def add_metrics(folder: str | os.PathLike[str]) -> None:
     """Make the metrics in a folder known to the running program."""
     path = local(os.fspath(folder)).resolve()
     if not path.is_dir():
-        raise UsageError(f"metrics: no folder {shown(path)}")
+        raise UsageError(f"metrics: no folder {relative(path)}")
     if path not in registered.folders:
         registered.folders.append(path)
         registered.count += 1
@@ -323,10 +323,10 @@ def _files(folder: Path | None) -> tuple[Path, ...]:
 @lru_cache(maxsize=4)
 def _document(file: Path, stamp: tuple[str, int, int, int]) -> toml.Document:
     if file.name != PYPROJECT:
-        return toml.read(read_text(file), place(file))
+        return toml.read(read_text(file), file_and_table(file))
     found = _table(file, stamp)
     if found is None:
-        raise DefinitionError(f"{shown(file)}: has no table [{'.'.join(TABLE)}]")
+        raise DefinitionError(f"{relative(file)}: has no table [{'.'.join(TABLE)}]")
     return found
 
 
@@ -344,7 +344,7 @@ def _table(file: Path, _: tuple[str, int, int, int]) -> toml.Document | None:
         text = read_text(file)
         if name not in text:
             return None
-        found = toml.read(text, place(file))
+        found = toml.read(text, file_and_table(file))
     except DefinitionError:
         # a file of another tool, which may hold anything
         if file.is_file() and f"{tool}.{name}" not in file.read_text("utf-8", "replace"):
@@ -352,5 +352,5 @@ def _table(file: Path, _: tuple[str, int, int, int]) -> toml.Document | None:
         raise
     record = found.record.get(tool, {}).get(name)
     if record is not None and not isinstance(record, dict):
-        raise DefinitionError(f"{shown(file)}: write a table: [{'.'.join(TABLE)}]")
+        raise DefinitionError(f"{relative(file)}: write a table: [{'.'.join(TABLE)}]")
     return None if record is None else replace(found, record=record, inside=TABLE)

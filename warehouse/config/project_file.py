@@ -24,7 +24,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Evaluate(_Table, frozen=True, kw_only=True):
-    """What to compute for the runs of a dataset."""
+    """The metrics to compute for the runs of a dataset."""
 
     metrics: list[Text] | None = None
     protocols: list[Text] | None = None
@@ -93,7 +93,7 @@ class Runs(_Table, frozen=True, kw_only=True):
 
 
 class Gate(_Table, frozen=True, kw_only=True):
-    """What makes a run red that is new: a drop below its reference, or a value out of bounds."""
+    """The limits of a gate for new runs: a drop below its reference, or a value out of bounds."""
 
     dataset: str
     metric: Texts
@@ -117,7 +117,7 @@ class Gate(_Table, frozen=True, kw_only=True):
 
 
 class Protocol(_Table, frozen=True, kw_only=True):
-    """The rules of an evaluation; keys that are missing are those of the protocol that it extends."""
+    """The rules of an evaluation; missing keys come from the protocol that it extends."""
 
     extends: str | None = None
     summary: str | None = None

@@ -14,7 +14,7 @@ DATABASE_VARIABLE = "WAREHOUSE_DB"
 DEFAULT_DATABASE = "warehouse.duckdb"
 
 # The default metrics.
-# What is shown of a dataset if nothing is asked for and nothing is stored.
+# The metrics of a dataset if none is asked for and none is stored.
 SHOWN_METRICS = ("nDCG@10", "AP", "P@10", "RR")
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR", "P@10", "R@100", "R@1000")
 
@@ -29,7 +29,7 @@ BUNDLE_FILES = ("manifest.json", "statement.json")
 def resource_folder(name: str) -> Path:
     """Return the folder `sql` or `migrations`.
 
-    An installed wheel has it inside the package; in a checkout it is beside the package.
+    An installed wheel has it inside the package; in a checkout it is next to the package.
     """
     package = Path(__file__).parents[1]
     for folder in (package / name, package.parent / name):
@@ -43,7 +43,7 @@ def resource_folder(name: str) -> Path:
 def database_path(given: str | os.PathLike[str] | None = None) -> Path:
     """Return the database file.
 
-    It is the given one, else that of WAREHOUSE_DB, else that of the project's `warehouse.toml`,
+    It is the given one, else the one of WAREHOUSE_DB, else the one of the project's `warehouse.toml`,
     else `warehouse.duckdb` in the current folder.
     """
     named = given or os.environ.get(DATABASE_VARIABLE)

@@ -44,11 +44,11 @@ def read(text: str) -> dt.date:
         if re.fullmatch(f"{_DAY}|{_WEEK}", text, re.ASCII):
             return dt.date.fromisoformat(text)
         found = next(found for form in _FORMS if (found := form.fullmatch(text)))
-        said = found.groupdict()
-        hour, minute, second = (int(said.get(key) or 0) for key in "hms")
-        fraction = int(f"{said.get('f') or '':0<6}"[:6])
-        time = dt.time(hour, minute, second, fraction, tzinfo=_zone(said["zone"]))
-        moment = dt.datetime.combine(dt.date.fromisoformat(said["day"]), time)
+        fields = found.groupdict()
+        hour, minute, second = (int(fields.get(key) or 0) for key in "hms")
+        fraction = int(f"{fields.get('f') or '':0<6}"[:6])
+        time = dt.time(hour, minute, second, fraction, tzinfo=_zone(fields["zone"]))
+        moment = dt.datetime.combine(dt.date.fromisoformat(fields["day"]), time)
     except (ValueError, StopIteration):
         raise ValueError(_HINT) from None
     return in_utc(moment)

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from warehouse.config.key_paths import KeyPath, place
+from warehouse.config.key_paths import KeyPath, key_text
 from warehouse.errors import DefinitionError
 
 _T = TypeVar("_T")
-_PLACE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
+_LINE = re.compile(r"(?P<what>.*?)\s*\(at (?:line (?P<line>\d+).*|end of document)\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Document:
     """The record in a file, with the TOML that it was read from, whose lines errors name.
 
-    `first_line` is that of the TOML in the file, `inside` the table in it that the record is.
+    `first_line` is the first line of the TOML in the file, `inside` the record's table in it.
     """
 
     where: str
@@ -60,16 +60,16 @@ class Document:
 
             found = list(problems(self.record, kind, (), elsewhere or {}))
             found.sort(key=lambda one: self._line(one[0]) or 0)
-            said = [self._said(*one) for one in found] or [f"{self.where}: {error}"]
-            raise DefinitionError("\n".join(said)) from None
+            messages = [self._message(*one) for one in found] or [f"{self.where}: {error}"]
+            raise DefinitionError("\n".join(messages)) from None
 
     def error(self, path: KeyPath, problem: str, table: KeyPath | None = None) -> DefinitionError:
         """Return the error about what is at a path, which is named unless `table` is."""
-        return DefinitionError(self._said(path, path if table is None else table, problem))
+        return DefinitionError(self._message(path, path if table is None else table, problem))
 
-    def _said(self, at: KeyPath, table: KeyPath, problem: str) -> str:
+    def _message(self, at: KeyPath, table: KeyPath, problem: str) -> str:
         line = self._line(at)
-        parts = [self.where, "" if line is None else f"line {line}", place(table), problem]
+        parts = [self.where, "" if line is None else f"line {line}", key_text(table), problem]
         return ": ".join(filter(None, parts))
 
     def _line(self, path: KeyPath) -> int | None:
@@ -107,7 +107,7 @@ def read(text: str, where: str, *, what: str = "not TOML", first_line: int = 1) 
     try:
         return Document(where, tomllib.loads(text), text, first_line)
     except tomllib.TOMLDecodeError as error:
-        found = _PLACE.match(str(error))
+        found = _LINE.match(str(error))
         reason = found["what"] if found else str(error)
         line = int(found["line"]) if found and found["line"] else text.rstrip().count("\n") + 1
         raise DefinitionError(f"{where}: line {first_line + line - 1}: {what}: {reason}") from None

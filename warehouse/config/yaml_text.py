@@ -7,7 +7,7 @@ from warehouse.errors import UsageError
 
 
 def load(text: str, where: str) -> object:
-    """Return what a text of YAML holds. Raises ValueError, and UsageError without PyYAML."""
+    """Return the contents of a text of YAML. Raises ValueError, and UsageError without PyYAML."""
     try:
         import yaml
     except ImportError:

@@ -126,7 +126,7 @@ def ranked_sql(protocol: Protocol, first: int | None = None) -> str:
 
 
 def fingerprint_of(work: Plan, metric: Metric, contents: Contents | None = None) -> str:
-    """Return a hash of everything that a metric's values depend on, besides run and judgments.
+    """Return a hash of everything that a metric's values depend on, apart from run and judgments.
 
     That is the statement that computes it, without comments, with the functions that it calls, the
     source of a metric in Python, the better direction, and those contents that the metric reads.

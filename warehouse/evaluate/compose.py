@@ -264,7 +264,7 @@ def _in_line(text: str) -> str:
 def _steps(work: Plan, read: Iterable[str], **words: object) -> dict[str, str]:
     """Return some tables of a plan and in scope, and what they read, each before its readers.
 
-    `words` are what the templates of the tables in scope ask for, besides names of tables.
+    `words` are what the templates of the tables in scope ask for, apart from names of tables.
     """
     in_scope = templates.names_in("composed")
     matched = work.table(relations.get("matched"), {})

@@ -3,7 +3,7 @@
 The engine works on the tables that its caller has filled by `Scope`, and on `pending
 (evaluation_id, run_id, metric_number, kind, aggregate)`, which says what is to be computed. It writes
 to `query_score` and `score`, or to `curve_point`: a curve is computed as a metric is, and
-gives its points, those of all queries with no query_id. A metric that is pooled gives, beside the rows
+gives its points, those of all queries with no query_id. A metric that is pooled gives, next to the rows
 of its queries, one row for each run with no query_id: the value over all queries. Metrics that differ
 only in how their queries are put together have the same rows, which are computed once. What queries
 weigh stays in the temporary table `query_weight (metric_number, query_id, weight)`.
@@ -50,7 +50,7 @@ def compute(
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
-    If only a `part` of a slice is in scope, the values are those of the part. For the metrics in
+    If only a `part` of a slice is in scope, the values are over the part. For the metrics in
     `ready`, the values of the queries are there already, and so are the relations that are `kept`.
     Where every metric is pending, `num_rankings` may say for how many rankings at most.
     """

@@ -15,10 +15,10 @@ from warehouse.config.project import request
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, check_at_least, check_names, check_several
 from warehouse.evaluate import candidates, requirements, stored_runs
-from warehouse.evaluate.ahead import BATCH_COPIED, Ahead, ChangedError
 from warehouse.evaluate.candidates import Candidate, in_batches
-from warehouse.evaluate.place import Place
+from warehouse.evaluate.computation import Computation
 from warehouse.evaluate.plan import plan
+from warehouse.evaluate.precomputed import BATCH_COPIED, ChangedError, Precomputation
 from warehouse.evaluate.status import due
 from warehouse.evaluate.stored_runs import Job, Outcome
 from warehouse.metrics import notation, protocols
@@ -27,9 +27,9 @@ from warehouse.store.clock import Clock
 from warehouse.store.file import Staging, WarehouseFile
 
 if TYPE_CHECKING:
-    from warehouse.evaluate.engines.stored import Division
+    from warehouse.evaluate.engines.stored_evaluation import Division
 
-# How often values are computed ahead before they are computed while nobody else can write.
+# How often values are precomputed before they are computed while nobody else can write.
 _TRIES = 2
 # The most runs whose values are computed and stored together: memory does not grow with their number.
 WINDOW = 1_000
@@ -53,7 +53,7 @@ def evaluate(
     buckets: int | None = None,
     exchange: str | os.PathLike[str] | None = None,
 ) -> Outcome:
-    """Compute what is missing or stale; the arguments are those of `Warehouse.evaluate`."""
+    """Compute what is missing or stale; the arguments are as in `Warehouse.evaluate`."""
     check_at_least(1, qrels=qrels)
     division = _division(engine, master, by, buckets, exchange)
     rules, sliced = protocols.get(protocol), check_names("slices", slices)
@@ -85,13 +85,13 @@ def _division(
     """Return how an engine divides the work; None if it is done in this process."""
     if engine == "local":
         return None
-    from warehouse.evaluate.engines import driver, stored
+    from warehouse.evaluate.engines import driver, stored_evaluation
     from warehouse.evaluate.engines.tasks import check_arrow
 
     driver.check(engine)
     check_arrow()
     folder = None if exchange is None else Path(exchange)
-    return stored.Division(engine, master, driver.num_buckets((), by, buckets), folder)
+    return stored_evaluation.Division(engine, master, driver.num_buckets((), by, buckets), folder)
 
 
 def compute(
@@ -107,17 +107,17 @@ def compute(
 ) -> Outcome:
     """Compute what is missing or stale for some jobs.
 
-    The values of a window of runs are computed ahead, and the file is opened for writing to store
+    The values of a window of runs are precomputed, and the file is opened for writing to store
     them: memory does not grow with the number of runs, and nobody else who writes waits long. If what
-    they depend on has changed by then, they are computed anew, at last while the file is open. Values
+    they depend on has changed by then, they are recomputed, at last while the file is open. Values
     of the parts of a slice always are, because its members may depend on those of the whole. With a
-    `division`, an engine computes what is computed ahead.
+    `division`, an engine precomputes the values.
     """
     work = _Work(jobs, dataset, runs, qrels, dry_run, on_metric, division)
     with file.staging() as staging:
         for _ in range(_TRIES):
             with suppress(ChangedError):
-                return _ahead(staging, work)
+                return _precompute(staging, work)
         with staging.transaction() as con:
             asked = work.candidates(con)
             possible, looked = stored_runs.look(con, jobs, asked)
@@ -159,18 +159,18 @@ class _Work:
         job: Job,
         asked: Sequence[Candidate],
         outcome: Outcome,
-        place: Place | None = None,
+        computation: Computation | None = None,
     ) -> None:
         """Do a job for some runs."""
         stored_runs.evaluate(
-            con, job, asked, on_metric=self.on_metric, outcome=outcome, place=place
+            con, job, asked, on_metric=self.on_metric, outcome=outcome, computation=computation
         )
 
 
-def _ahead(staging: Staging, work: _Work) -> Outcome:
-    """Compute values ahead and store them, then those of parts. Raises ChangedError."""
+def _precompute(staging: Staging, work: _Work) -> Outcome:
+    """Precompute values and store them, then the values of parts. Raises ChangedError."""
     con, found = staging.con, work.found
-    with _place(staging, work.division) as ahead:
+    with _precomputation(staging, work.division) as precomputation:
         asked = work.candidates(con)
         possible, looked = stored_runs.look(con, work.jobs, asked)
         if work.dataset in looked.unfit:
@@ -188,32 +188,32 @@ def _ahead(staging: Staging, work: _Work) -> Outcome:
         for number, window in enumerate(windows):
             if number:
                 with staging.transaction():
-                    _store(ahead, done, found)
-                ahead.open()
+                    _store(precomputation, done, found)
+                precomputation.open()
                 if work.candidates(con) != asked:
                     raise ChangedError
             done = Outcome()
-            ahead.begin(window)
+            precomputation.begin(window)
             for job in possible:
                 if job.whole:
-                    work.evaluate(con, replace(job, by=()), window, done, ahead)
-            ahead.end()
+                    work.evaluate(con, replace(job, by=()), window, done, precomputation)
+            precomputation.end()
     with staging.transaction():
         if windows:
-            _store(ahead, done, found)
+            _store(precomputation, done, found)
         for job in possible:
             work.evaluate(con, replace(job, whole=False), asked, found)
     found.up_to_date = up_to_date
     return found
 
 
-def _place(staging: Staging, division: Division | None) -> Ahead:
-    """Return where values are computed ahead: here, or by an engine."""
+def _precomputation(staging: Staging, division: Division | None) -> Precomputation:
+    """Return the computation that precomputes values: here, or by an engine."""
     if division is None:
-        return Ahead(staging)
-    from warehouse.evaluate.engines.stored import Elsewhere
+        return Precomputation(staging)
+    from warehouse.evaluate.engines.stored_evaluation import DistributedComputation
 
-    return Elsewhere(staging, division)
+    return DistributedComputation(staging, division)
 
 
 def _windows(asked: Sequence[Candidate], looked: Outcome) -> list[list[Candidate]]:
@@ -227,8 +227,8 @@ def _windows(asked: Sequence[Candidate], looked: Outcome) -> list[list[Candidate
     ]
 
 
-def _store(ahead: Ahead, done: Outcome, found: Outcome) -> None:
-    """Store what was computed ahead, in the caller's transaction. Raises ChangedError."""
-    ahead.check()
-    done.at = ahead.store()
+def _store(precomputation: Precomputation, done: Outcome, found: Outcome) -> None:
+    """Store precomputed values in the caller's transaction. Raises ChangedError."""
+    precomputation.check()
+    done.at = precomputation.store()
     found.add(done)

@@ -23,7 +23,7 @@ _FEW_JUDGED = 0.2
 _FEW_JUDGMENTS = 10
 
 
-def by_place(
+def by_position(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int, *, numbered: bool = False
 ) -> str:
     """Return the query that makes the hits of so many predictions from their places in the source.

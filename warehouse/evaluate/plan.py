@@ -1,4 +1,4 @@
-"""What to compute for a list of metrics under a protocol: rendered SQL of relations and of values."""
+"""The plan to compute a list of metrics under a protocol: rendered SQL of relations and of values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text import relations, templates
 from warehouse.sql_text.relations import Relation
 
-# What a metric's template calls to write an expression: see `_Writer`.
+# The macros by which a metric's template writes an expression: see `_Writer`.
 WRITERS = ("value", "part", "summed", "fact")
-# What an expression of a template may raise.
+# The errors that an expression of a template may raise.
 _TEMPLATE_ERRORS = (
     jinja2.TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError,
@@ -32,7 +32,7 @@ _TEMPLATE_ERRORS = (
 class Contents:
     """The other contents of a dataset: hashes of the training set, some attributes and the nuggets.
 
-    The attributes are those of the documents and those of the queries, each by name. What judges say
+    The attributes of the documents and of the queries are given by name. What judges say
     of the answers of a run is a content of the run: see `requirements.assessed`.
     """
 
@@ -44,14 +44,14 @@ class Contents:
 
 @dataclass
 class _Read:
-    """What a rendered template reads: tables of the plan and, itself or through them, in scope."""
+    """The inputs of a rendered template: tables of the plan and, itself or through them, in scope."""
 
     tables: dict[str, None] = field(default_factory=dict)
     scope: dict[str, None] = field(default_factory=dict)
 
     @property
     def needs(self) -> frozenset[str]:
-        """What must be in scope besides judgments and hits."""
+        """The needs in scope apart from judgments and hits."""
         return frozenset(need for table in self.scope if (need := relations.SCOPE[table]))
 
     def add(self, table: str, scope: Iterable[str]) -> None:
@@ -137,7 +137,7 @@ def _facts_of(over: str) -> str:
 
 
 class _Writer:
-    """What a template calls to write its values as an expression: `value`, and the others within it."""
+    """The macros by which a template writes its values as an expression: `value` and those inside."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
@@ -223,7 +223,7 @@ class Plan:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what the metrics need in scope besides judgments and hits: see relations.SCOPE."""
+        """Return what the metrics need in scope apart from judgments and hits: see relations.SCOPE."""
         of_metrics = (self.needs_of(metric) for metric in self.queries)
         return self.protocol.needs.union(*of_metrics)
 
@@ -311,7 +311,7 @@ class Plan:
         return rules
 
     def needs_of(self, metric: Metric) -> frozenset[str]:
-        """Return what one metric needs in scope besides judgments and hits."""
+        """Return the needs of one metric in scope apart from judgments and hits."""
         self.add(metric)
         return self.read[str(metric)].needs | self.protocol.needs
 

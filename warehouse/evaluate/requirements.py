@@ -1,4 +1,4 @@
-"""What metrics need beside judgments: whether it is there, and what it holds."""
+"""The needs of metrics apart from judgments: whether they are there, and their contents."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from warehouse.readers.kinds import IDS, Subject
 from warehouse.sql_text.templates import render
 
 _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attributes"}
-# What a dataset may have beside its qrels and runs, and most metrics do not need.
-# What judges say of the answers of stored runs.
+# Data of a dataset apart from its qrels and runs, which most metrics do not need.
+# Judges' assessments of the answers of stored runs.
 ASSESSED = frozenset({"assignments", "citations"})
 _BESIDE = frozenset({"training", *_NEEDS.values(), *ASSESSED})
 # A value of `weight` that is not an attribute: see relations/weights.
@@ -79,7 +79,7 @@ def assessed(work: Plan) -> list[tuple[str, str, str | None]]:
 
 
 def assessed_metrics(names: Iterable[str]) -> list[str]:
-    """Return those of some stored names whose metrics read assessments of answers.
+    """Return the stored names whose metrics read assessments of answers, among some.
 
     >>> assessed_metrics(["AP", "NuggetScore(judge=ann)", "of another program"])
     ['NuggetScore(judge=ann)']
@@ -167,7 +167,7 @@ class Where:
 
 
 def of_files() -> Where:
-    """Return how to provide what is beside files."""
+    """Return how to provide these needs for files."""
     attributes = option("attributes", None)
     return Where(
         "what was given", option("training", None), attributes,

@@ -1,4 +1,4 @@
-"""What metrics read: the runs and the ground truth in scope on a connection, as temporary tables."""
+"""The inputs of metrics: the runs and the ground truth in scope on a connection, as temporary tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import duckdb
 
 from warehouse import readers
 from warehouse.metrics.protocols import Protocol
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.readers.kinds import Subject
 from warehouse.sql_text.quoting import ident, literal
 from warehouse.sql_text.templates import render
 
 PREFERENCES = "preferences"
-# The attributes in scope, by what they describe.
+# The attributes in scope, by their subject.
 ATTRIBUTES: Mapping[Subject, str] = {
     "document": "scope_attribute",
     "query": "scope_query_attribute",
@@ -64,7 +64,7 @@ predictions begin in their source |
     | `query_key` | a type | the type of `query_id` in all of these but the predictions: an enumeration \
 that sorts as the ids do, or text if there are very many |
 
-    Beside these, `pending` says what is computed, and `query_score`, `score` and `curve_point` take
+    Apart from these, `pending` says what is computed, and `query_score`, `score` and `curve_point` take
     the values: see evaluate/engine.py. The tables of a reader, `staged` and its neighbours, belong
     to the readers.
     """
@@ -90,7 +90,7 @@ that sorts as the ids do, or text if there are very many |
         return [int(row[0]) for row in rows]
 
     def rankings(self, protocol: Protocol, *, of_part: bool = False) -> None:
-        """Put the stored list lengths of the runs in scope, or those of a part: `scope_ranking`.
+        """Put the stored list lengths of the runs in scope, or of a part: `scope_ranking`.
 
         Where the protocol leaves documents out, the predictions must be in scope.
         """
@@ -98,19 +98,19 @@ that sorts as the ids do, or text if there are very many |
         self._con.execute(render("scope/rankings", **words))
 
     def hits(self, protocol: Protocol, qrels_id: int, *, of_part: bool = False) -> None:
-        """Put the stored hits of the runs in scope, or those of a part: fills `scope_hit`."""
+        """Put the stored hits of the runs in scope, or of a part: fills `scope_hit`."""
         self._con.execute(
             render("scope/hits", qrels_id=qrels_id, ordering=protocol.ordering, of_part=of_part)
         )
 
     def predictions(self, run_ids: Sequence[int], *, of_part: bool = False) -> None:
         """Put the stored predictions of some runs in scope, or of a part: `scope_prediction`."""
-        bring(self._con, run_ids)
+        provide_predictions(self._con, run_ids)
         self._con.execute(render("scope/predictions", of_part=of_part, **self.batch(run_ids)))
 
     def stored_lists(self, run_ids: Sequence[int], table: str, *, lower_is_better: bool) -> None:
         """Put predictions in scope as one table stores them: `scope_prediction` and `list_place`."""
-        bring(self._con, run_ids)
+        provide_predictions(self._con, run_ids)
         words = {"table": table, "lower_is_better": lower_is_better, **self.batch(run_ids)}
         self._con.execute(render("scope/stored_lists", **words))
 
@@ -162,7 +162,7 @@ that sorts as the ids do, or text if there are very many |
 
     def fused_runs(self, run_ids: Sequence[int]) -> None:
         """Put the predictions of the runs to merge in scope, numbered in the order of their ids."""
-        bring(self._con, run_ids)
+        provide_predictions(self._con, run_ids)
         self._con.execute(render("scope/fused_runs", run_ids=run_ids))
 
     def prefixes(
@@ -172,7 +172,7 @@ that sorts as the ids do, or text if there are very many |
 
         `ranked` is the query that ranks predictions. It also makes `listed`, the whole list.
         """
-        bring(self._con, [run_id])
+        provide_predictions(self._con, [run_id])
         words = {"run_id": run_id, "query_id": query_id, "top": top, "aggregate": aggregate}
         self._con.execute(render("scope/prefixes", ranked=ranked, **words))
 

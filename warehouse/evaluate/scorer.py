@@ -11,9 +11,9 @@ import duckdb
 from warehouse.config.explicit import explicit
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_at_least
-from warehouse.evaluate import files, scoring, unanswerable
+from warehouse.evaluate import file_scoring, scoring, unanswerable
 from warehouse.evaluate.arguments import Files, Rules, Scoring, part
-from warehouse.evaluate.scoring import Asked, Scores, all_warnings
+from warehouse.evaluate.scoring import Scores, ScoringRequest, all_warnings
 from warehouse.metrics import notation, protocols
 from warehouse.readers.arguments import Source
 from warehouse.sql_text.templates import render
@@ -32,15 +32,15 @@ class Scorer:
     def __init__(
         self,
         con: duckdb.DuckDBPyConnection,
-        asked: Asked,
-        truth: files.Truth,
-        reading: files.Reading,
+        asked: ScoringRequest,
+        truth: file_scoring.Truth,
+        reading: file_scoring.Reading,
     ) -> None:
         self._con = con
         self._asked = asked
         self._truth = truth
         self._reading = reading
-        self._kept = files.Kept()
+        self._kept = file_scoring.Kept()
         self._thread = threading.get_ident()
         self._is_open = True
         self._calls = 0
@@ -62,7 +62,8 @@ class Scorer:
         self._calls += 1
         con.execute(f"set variable scored_call = {self._calls}")
         try:
-            (scored,) = files.score_runs(con, truth, [run], asked.work, self._reading, self._kept)
+            reading, kept = self._reading, self._kept
+            (scored,) = file_scoring.score_runs(con, truth, [run], asked.work, reading, kept)
             database.keep(con, self._sql)
             if self._has_notes is None:
                 self._has_notes = bool(unanswerable.possible_numbers(con, asked.work))
@@ -116,7 +117,7 @@ def scorer(
 ) -> Scorer:
     """Read qrels once, to score one run after another against them, as in a training loop.
 
-    The arguments are those of `score`, and so are the values, to the bit. Qrels, ideal rankings and
+    The arguments are as in `score`, and so are the values, to the bit. Qrels, ideal rankings and
     SQL are kept in memory; a call reads only its run. Use it in a `with` block, which frees the
     memory. Values are there until the next call. A scorer belongs to the thread that made it.
 
@@ -136,12 +137,15 @@ def scorer(
 
 
 def prepare(
-    asked: Asked, qrels: object, resources: database.Resources | None = None, **how: Unpack[Files]
+    asked: ScoringRequest,
+    qrels: object,
+    resources: database.Resources | None = None,
+    **how: Unpack[Files],
 ) -> Scorer:
-    """Read qrels for metrics that were asked for; the other arguments are those of `scorer`."""
+    """Read qrels for metrics that were asked for; the other arguments are as in `scorer`."""
     con = database.scratch(resources or database.Resources())
     try:
-        return Scorer(con, asked, *files.opened(con, qrels, asked.work, **how))
+        return Scorer(con, asked, *file_scoring.opened(con, qrels, asked.work, **how))
     except BaseException:
         con.close()
         raise

@@ -23,7 +23,7 @@ from warehouse.errors import (
     counted,
     listing,
 )
-from warehouse.evaluate import files, unanswerable
+from warehouse.evaluate import file_scoring, unanswerable
 from warehouse.evaluate.arguments import Files, Rules, Scoring, part
 from warehouse.evaluate.hits import NO_HITS
 from warehouse.evaluate.plan import Plan, plan
@@ -63,7 +63,7 @@ class Scores:
     requested: tuple[notation.Requested, ...] = field(repr=False)
     qrels: readers.Staged = field(repr=False)
     num_judged: int
-    read: tuple[files.ScoredRun, ...] = field(repr=False)
+    read: tuple[file_scoring.ScoredRun, ...] = field(repr=False)
     names: tuple[str, ...] = ()
     lines: tuple[notation.Line, ...] = field(default=(), repr=False)
     strings: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
@@ -101,8 +101,8 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked for: the lines of metrics, and the plan that computes them under some rules."""
+class ScoringRequest:
+    """A request: the lines of metrics, and the plan that computes them under some rules."""
 
     rules: Protocol
     lines: list[notation.Line]
@@ -125,14 +125,14 @@ def ask(
     list_silent: bool = False,
     exclude: object = None,
     **changed: Unpack[Rules],
-) -> Asked:
-    """Return what metrics are, under a protocol whose rules may be changed.
+) -> ScoringRequest:
+    """Return the request for metrics, under a protocol whose rules may be changed.
 
     With `list_silent`, a query that the run does not have is listed, whatever the protocol says.
     `exclude` is a rule of the protocol, or a source of documents to leave out.
     """
     is_rule = isinstance(exclude, str) and exclude in (protocols.SELF, protocols.TRAINING)
-    rule = str(exclude) if is_rule else None if exclude is None else files.LISTED
+    rule = str(exclude) if is_rule else None if exclude is None else file_scoring.LISTED
     protocol, depth = changed.get("protocol", protocols.DEFAULT), changed.get("depth")
     rules = protocols.get(protocols.without(protocol, rule))
     rules = replace(
@@ -147,7 +147,7 @@ def ask(
     if not lines:
         raise UsageError("metrics: name one at least, as in nDCG@10")
     requested = [line for line in lines if isinstance(line, notation.Requested)]
-    return Asked(rules, lines, requested, plan((r.metric for r in requested), rules))
+    return ScoringRequest(rules, lines, requested, plan((r.metric for r in requested), rules))
 
 
 @explicit(Scoring, protocol=protocols.DEFAULT, attributes=())
@@ -239,7 +239,7 @@ def score(
         raise UsageError("into: is the folder of the tasks of an engine; name one")
     resources = database.Resources(how["memory_limit"], how["threads"])
     con = database.scratch(resources)
-    truth, reading = files.opened(
+    truth, reading = file_scoring.opened(
         con, qrels, work, is_global=is_global, queries=queries, **part(Files, how)
     )
     if engine != "local":
@@ -267,12 +267,12 @@ def score(
                 truth.qrels, ((name, found.runs[name]) for name in names), found.num_judged, rules
             ),
         )  # fmt: skip
-    read: list[files.ScoredRun] = []
+    read: list[file_scoring.ScoredRun] = []
     ranges: list[TieRange] = []
     notes: dict[str, None] = {}
     strings: dict[tuple[str, str], str] = {}
     num_judged = 0
-    for scored in files.score_runs(
+    for scored in file_scoring.score_runs(
         con, truth, [run] if several is None else several, work, reading
     ):
         if reference is not None:
@@ -283,7 +283,7 @@ def score(
         num_judged = scored.num_judged
         for line in lines:
             if isinstance(line, notation.Relstring) and per_query:
-                for query_id, text in files.relstrings(con, rules, line.length):
+                for query_id, text in file_scoring.relstrings(con, rules, line.length):
                     strings[line.trec_name, query_id] = text
         if tie_ranges and any_tie(con):
             ranges += of_scope(con, work)
@@ -297,7 +297,7 @@ def score(
 
 def all_warnings(
     qrels: readers.Staged,
-    runs: Iterable[tuple[str, files.ScoredRun]],
+    runs: Iterable[tuple[str, file_scoring.ScoredRun]],
     num_judged: int,
     rules: Protocol,
 ) -> tuple[str, ...]:
@@ -313,7 +313,7 @@ def all_warnings(
     return (*qrels.warnings, *found)
 
 
-def _run_warnings(read: files.ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
+def _run_warnings(read: file_scoring.ScoredRun, num_judged: int, counting: str) -> Iterator[str]:
     """Yield the warnings about a run; `counting` is which queries the protocol counts."""
     yield from read.staged.warnings
     if read.staged.rows and not read.num_hits:
@@ -377,8 +377,8 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
     paths = [os.fspath(run) if isinstance(run, str | os.PathLike) else None for run in runs]
     for whole in (False, True):
         names = [
-            f"run {place}" if path is None else str(path) if whole else default_name(str(path))
-            for place, path in enumerate(paths, start=1)
+            f"run {number}" if path is None else str(path) if whole else default_name(str(path))
+            for number, path in enumerate(paths, start=1)
         ]
         name, count = Counter(names).most_common(1)[0]
         if count == 1:

@@ -15,7 +15,7 @@ from warehouse.sql_text.templates import render
 IDS = {"query": "query_id", "document": "doc_id"}
 ALIASES = {"query": "queries", "document": "docs"}
 PLURALS = {"query": "queries", "document": "documents"}
-# The counts of each subject, besides its attributes, and their sources.
+# The counts of each subject, apart from its attributes, and their sources.
 _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
     "query": {"num_relevant": (), "difficulty": ("mean_scores",)},
     "document": {"frequency": (), "training_frequency": ()},
@@ -120,7 +120,7 @@ def check_scores(
 ) -> bool:
     """Refuse metrics that the slice reads and of which no current run has values against the qrels.
 
-    Returns whether the values of all are there; those of the others are `to_come`.
+    Returns whether the values of all are there; the values of the others are `to_come`.
     """
     named = expression.functions.get(_OF_SCORES, frozenset())
     named |= {"AP"} if "difficulty" in counts else frozenset()

@@ -176,9 +176,9 @@ def _name_and_text(con: duckdb.DuckDBPyConnection, dataset: str, given: str) -> 
     columns = {column for one in known.values() for column in one} | counted_columns()
     if name not in columns:
         hint = nearest(name, [*stored, *columns])
-        told = f"; it has {listing(sorted([*stored, *columns]))}"
+        names = f"; it has {listing(sorted([*stored, *columns]))}"
         raise UsageError(
-            f"slice {name}: dataset {dataset} has no slice or attribute of that name{hint or told}; "
+            f"slice {name}: dataset {dataset} has no slice or attribute of that name{hint or names}; "
             f'define one, as in "{name} = EXPRESSION"'
         )
     return name, ident(name)
@@ -270,7 +270,7 @@ def take_over(con: duckdb.DuckDBPyConnection, qrels_id: int, protocol: Protocol)
     return frozenset(int(row[0]) for row in rows)
 
 
-def told(found: Slice) -> str:
+def sentence(found: Slice) -> str:
     """Describe a new slice in one line."""
     version = f", version {found.next_version}" if found.next_version > 1 else ""
     what = f"{counted(found.num_parts, 'part')} of the {PLURALS[found.subject]}"

@@ -22,7 +22,7 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
 from warehouse.store.database import is_collected, keep
 
-# What was evaluated under a protocol: kind, metric or curve, slice, its subject, number of values.
+# The evaluations under a protocol: kind, metric or curve, slice, its subject, number of values.
 _Evaluated = tuple[str, str, str | None, str | None, int]
 # A row about something not up to date: dataset, state, what, protocol, values, predictions, detail.
 _Row = tuple[str | None, str, str, str | None, int, int | None, str]
@@ -30,7 +30,7 @@ _Row = tuple[str | None, str, str, str | None, int, int | None, str]
 
 @dataclass(frozen=True)
 class Status:
-    """What is missing, stale, red or orphaned, row by row, and what computing it would cost.
+    """The missing, stale, red or orphaned values, row by row, and the cost of computing them.
 
     `relation` has the columns `dataset, state, what, protocol, number, predictions, detail`: of a
     metric (or of one by a slice) how many values, and how many predictions are read to compute them,
@@ -159,7 +159,7 @@ def _job(work: Plan, dataset: str, slice: str | None) -> Job:
 def _evaluated(
     con: duckdb.DuckDBPyConnection, dataset: str | None
 ) -> dict[tuple[str, str], list[_Evaluated]]:
-    """Return what has values, by dataset and protocol."""
+    """Return the metrics and curves with values, by dataset and protocol."""
     groups: dict[tuple[str, str], list[_Evaluated]] = defaultdict(list)
     sql = render("analyses/evaluated_under_protocols")
     for name, protocol, *rest in con.execute(sql, {"dataset": dataset}).fetchall():
@@ -220,7 +220,7 @@ def _of_protocol(
         for name, others in found.unfit.items():
             unfit[name] = list(dict.fromkeys([*unfit.get(name, ()), *others]))
         with_hits = _with_hits(con, rules) if pending else set()
-        order = {name + _by(slice): place for place, name in enumerate(metrics)}
+        order = {name + _by(slice): index for index, name in enumerate(metrics)}
         for (name, state), runs in sorted(pending.items(), key=lambda item: order[item[0][0]]):
             metric = metrics[name.removesuffix(_by(slice))]
             needed = _to_read(

@@ -121,7 +121,7 @@ def _matched(
         scope.batch([run.run_id for run in ordered])
         rows = sum(run.num_predictions for run in ordered)
         numbered = table == "prediction_by_number"
-        yield hits.by_place(con, protocol, rows, numbered=numbered)
+        yield hits.by_position(con, protocol, rows, numbered=numbered)
     if others:
         scope.predictions(sorted(others))
         yield hits.in_any_order(con, protocol)

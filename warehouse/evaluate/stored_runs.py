@@ -16,12 +16,12 @@ from warehouse.errors import UsageError, listing
 from warehouse.evaluate import engine, requirements, slices
 from warehouse.evaluate.candidates import Candidate, in_batches
 from warehouse.evaluate.chain import fingerprint_of, ranked_sql
+from warehouse.evaluate.computation import Computation
 from warehouse.evaluate.hits import NO_HITS
-from warehouse.evaluate.place import Place
 from warehouse.evaluate.plan import Contents, Plan, plan
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.sql_text.templates import render
 from warehouse.store.database import ALIAS
 
@@ -33,7 +33,7 @@ _NEW = 0
 
 @dataclass(frozen=True)
 class Job:
-    """A plan to compute for runs, or for those of one dataset: for the whole, and `by` slices.
+    """A plan to compute for runs, or for the runs of one dataset: for the whole, and `by` slices.
 
     A job for parts alone, without the `whole`, is skipped if its slice has changed.
     """
@@ -46,7 +46,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What an evaluation did or, as a dry run, would do.
+    """The outcome of an evaluation or, as a dry run, its plan.
 
     The values of a window of runs have the same time `at`, here that of the last one, so that a board
     as of some moment never has a run by half.
@@ -155,23 +155,23 @@ def evaluate(
     dry_run: bool = False,
     on_metric: Callable[[str], None] | None = None,
     outcome: Outcome | None = None,
-    place: Place | None = None,
+    computation: Computation | None = None,
 ) -> Outcome:
     """Compute a job's metrics for its runs among some, if they are missing or stale.
 
     Everything happens in the caller's transaction and becomes visible together or not at all, or
-    in another `place`, for the whole alone. The result is added to an `outcome` from before.
+    by another `computation`, for the whole alone. The result is added to an `outcome` from before.
     """
     outcome = outcome or Outcome()
-    place = place or Place(con)
+    computation = computation or Computation(con)
     members = [c for c in asked if job.dataset in (None, c.dataset)]
-    evaluation = _Evaluation(con, outcome, dry_run, on_metric, place)
-    place.open()
+    evaluation = _Evaluation(con, outcome, dry_run, on_metric, computation)
+    computation.open()
     for dataset, group, fitting in _groups(con, job.work, members, outcome):
         qrels_id = group[0].qrels_id
         if qrels_id is None:
             continue
-        place.open()
+        computation.open()
         contents = requirements.contents(con, fitting, dataset)
         resolved = fitting.resolved(contents)
         if job.whole:
@@ -189,7 +189,7 @@ class _Evaluation:
     outcome: Outcome
     dry_run: bool
     on_metric: Callable[[str], None] | None
-    place: Place
+    computation: Computation
 
     @property
     def scope(self) -> Scope:
@@ -201,23 +201,23 @@ class _Evaluation:
     ) -> None:
         """Compute what is pending for the whole of a dataset."""
         listed = "predictions" in work.needs
-        place = self.place
-        for batch in place.batches(group, BATCH_LISTED if listed else None):
-            place.open()
+        computation = self.computation
+        for batch in computation.batches(group, BATCH_LISTED if listed else None):
+            computation.open()
             if not self._pending(work, batch, qrels_id, contents):
                 continue
             runs = self.scope.pending_runs()
-            place.take(work, qrels_id)
+            computation.copy_inputs(work, qrels_id)
             self._put_in_scope(work, qrels_id)
-            made = place.hits(work, qrels_id, batch)
-            place.keep(made)
+            made = computation.make_hits(work, qrels_id, batch)
+            computation.keep_hits(made)
             self.outcome.new_hit_sets += len(made)
             self.outcome.without_hits += [run for run, num_hits in made.items() if not num_hits]
             self._record(work, qrels_id)
-            place.compute(work, runs if listed else (), self.on_metric)
+            computation.compute(work, runs if listed else (), self.on_metric)
             dataset = group[0].dataset
-            self.outcome.notes |= dict.fromkeys(f"{dataset}: {note}" for note in place.notes)
-            place.notes.clear()
+            self.outcome.notes |= dict.fromkeys(f"{dataset}: {note}" for note in computation.notes)
+            computation.notes.clear()
 
     def parts(
         self,
@@ -244,7 +244,7 @@ class _Evaluation:
         if found.of_documents:
             work = plan(work.queries, protocol, sliced=True)
         if found.slice_id is None:
-            self.outcome.slices.append(slices.told(found))
+            self.outcome.slices.append(slices.sentence(found))
         # the members stay as they are now, although batches of runs add documents of their own
         scope.members(found.id)
         batches = in_batches(group, BATCH_LISTED) if found.of_documents else [group]
@@ -308,8 +308,8 @@ class _Evaluation:
         """Write what is pending to the catalogue of evaluations."""
         following = [str(m) for m in work.queries if work.follows_source(m)]
         follows = work.protocol.ties == "input"
-        if following and not follows:  # the places in the source are in the hash
-            bring(self.con, self.scope.pending_runs())
+        if following and not follows:  # the positions in the source are in the hash
+            provide_predictions(self.con, self.scope.pending_runs())
         self.con.execute(
             render(
                 "statements/evaluations",
@@ -334,7 +334,7 @@ def _groups(
 ) -> list[tuple[str, list[Candidate], Plan]]:
     """Return the datasets with qrels, each with its runs and the metrics that its qrels can give.
 
-    Raises UsageError before anything is computed if a metric reads what a dataset does not have.
+    Raises UsageError before anything is computed if a dataset lacks the inputs of a metric.
     """
     groups: list[tuple[str, list[Candidate], Plan]] = []
     lacking: list[str] = []

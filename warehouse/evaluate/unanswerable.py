@@ -55,8 +55,8 @@ def of_stored(
     possible = possible_numbers(con, work, qrels)
     words = {"protocol": protocol.name, "metrics": list(map(str, work.queries))}
     values = render("statements/stored_values", dataset=dataset, **words, numbers=possible)
-    said = _sentences(con, work, possible, values=values, qrels=qrels)
-    return tuple(sentence for sentence, _ in said)
+    found = _sentences(con, work, possible, values=values, qrels=qrels)
+    return tuple(sentence for sentence, _ in found)
 
 
 def possible_numbers(
@@ -99,13 +99,13 @@ def _sentences(
     if not numbers:
         return
     metrics = list(work.queries)
-    said: defaultdict[tuple[str, int, int, str], list[Metric]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int, int, str], list[Metric]] = defaultdict(list)
     for number, without, every, low, high in con.execute(
         _sql(work, numbers, qrels, values)
     ).fetchall():
         metric = metrics[number]
-        said[_relevant(metric), without, every, _counts_as(low, high)].append(metric)
-    for (relevant, without, every, what), those in said.items():
+        groups[_relevant(metric), without, every, _counts_as(low, high)].append(metric)
+    for (relevant, without, every, what), those in groups.items():
         have, are = ("has", "is") if without == 1 else ("have", "are")
         counts = "counts as" if without == 1 else "count as"
         yield (

@@ -49,7 +49,7 @@ _STRETCH = 4_000_000
 
 @dataclass(frozen=True)
 class Verified:
-    """What was recomputed, and what differs.
+    """The recomputed values, and the differences.
 
     `differences` has a row for each number that differs: `dataset, run, metric, protocol, part,
     query_id, position, what, stored, computed, evaluation_id`. `problems` are impossible rows of
@@ -161,7 +161,7 @@ def _by(items: Iterable[_Stored], key: Callable[[_Stored], object]) -> dict[obje
 
 
 def renew(file: WarehouseFile) -> None:
-    """Derive the stored current values anew, if they are not those of the newest versions."""
+    """Derive the stored current values again, if they do not belong to the newest versions."""
     with file.read() as con:
         is_right = not con.execute(render("checks/stored_current")).fetchall()
     if not is_right:
@@ -175,7 +175,7 @@ def problems(
     is_collected: bool = False,
     on_step: Callable[[str], None] | None = None,
 ) -> str:
-    """Keep what the checks of stored rows find; return the table's name.
+    """Keep the findings of the checks of stored rows; return the table's name.
 
     A file that was collected from a lake has nothing of what was loaded.
     """
@@ -207,7 +207,7 @@ def _lost_files(
     """
     for file in in_place.files_of(con, None if run_ids is None else sorted(run_ids)):
         try:
-            in_place.bring(con, [file.run_id])
+            in_place.provide_predictions(con, [file.run_id])
         except InputError as error:
             told = {"told": str(error)}
             con.execute(f"insert into {wrong} values ('prediction_file', $told, 1)", told)

@@ -73,7 +73,7 @@ def fuse(
     protocol: str,
     replace: bool,
 ) -> Fused:
-    """Merge runs of a dataset into a new one; the arguments are those of `Warehouse.fuse`."""
+    """Merge runs of a dataset into a new one; the arguments are as in `Warehouse.fuse`."""
     which = recipes.check_queries(queries)
     names = check_names("runs", runs)
     if options.name in names:
@@ -134,7 +134,7 @@ def prepare(
         )
     chosen = training.choose(con, dataset, train_queries, train_share)
     work = None if tune is None else training.metric_plan(con, chosen, tune, protocol)
-    training.put(con, recipe, chosen)
+    training.fill_scope(con, recipe, chosen)
     trials = None
     if work is not None:
         trials = tuning.tune(con, recipe, work)
@@ -160,8 +160,8 @@ def merge(
     if leave_out and trained is None:
         raise UsageError("there are no training queries to leave out")
     if trained is not None and fusion.TRAINING in recipe.definition.needs:
-        training.put(con, recipe, trained)
-        training.put_precisions(con, prepared.precisions)
+        training.fill_scope(con, recipe, trained)
+        training.store_precisions(con, prepared.precisions)
     lists.put_runs(con, recipe)
     overlap = lists.put_queries(con, recipe, queries)
     if leave_out and trained is not None:
@@ -175,9 +175,9 @@ def merge(
             )
     source = Query(lists.statement(recipe), str(recipe))
     load = stage_run(con, source, dataset, options, replace=replace)
-    notes = [overlap.said(queries), *lists.without_positive(con, recipe)]
+    notes = [overlap.note(queries), *lists.without_positive(con, recipe)]
     if trained is not None:
-        notes += trained.said(left_out=leave_out)
+        notes += trained.note(left_out=leave_out)
 
     def store(con: duckdb.DuckDBPyConnection) -> Fused:
         loaded = load(con)

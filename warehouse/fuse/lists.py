@@ -21,7 +21,7 @@ class Overlap:
     num_some: int
     num_all: int
 
-    def said(self, queries: Queries) -> str | None:
+    def note(self, queries: Queries) -> str | None:
         """Say how queries that only some of the runs have were handled; None if there are none."""
         apart = self.num_some - self.num_all
         if not apart:

@@ -1,4 +1,4 @@
-"""What is merged and how: runs, queries, method, normalisation and weights, all checked."""
+"""The recipe of a merged run: runs, queries, method, normalisation and weights, all checked."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Training:
     queries: tuple[str, ...]
     num_unjudged: int = 0
 
-    def said(self, *, left_out: bool) -> list[str]:
+    def note(self, *, left_out: bool) -> list[str]:
         """Say which queries are used for training, and what that means for the values."""
         notes = []
         if self.num_unjudged:
@@ -57,7 +57,7 @@ class Training:
 def choose(
     con: duckdb.DuckDBPyConnection, dataset: str, queries: Iterable[str] | None, share: float | None
 ) -> Training:
-    """Return those of some queries that are judged, or a share of all judged queries.
+    """Return the judged ones of some queries, or a share of all judged queries.
 
     A share always selects the same queries: it takes them in the order of the MD5 of their ids.
     Raises UsageError if none is left to train on.
@@ -104,7 +104,7 @@ def choose(
     return Training(dataset, qrels_id, version, tuple(chosen), len(asked) - len(chosen))
 
 
-def put(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
+def fill_scope(con: duckdb.DuckDBPyConnection, recipe: Recipe, training: Training) -> None:
     """Put the training queries in scope, with their judgments and the lists of the runs."""
     scope = Scope(con)
     scope.runs(recipe.run_ids)
@@ -140,7 +140,7 @@ def precisions(con: duckdb.DuckDBPyConnection, recipe: Recipe) -> list[float]:
     return [value or 0.0 for value in values(con, work, len(recipe.sources))]
 
 
-def put_precisions(con: duckdb.DuckDBPyConnection, found: Sequence[float]) -> None:
+def store_precisions(con: duckdb.DuckDBPyConnection, found: Sequence[float]) -> None:
     """Put the mean average precision of each run in scope."""
     con.execute(
         "create or replace temp table trained_precision as "

@@ -9,7 +9,7 @@ from itertools import product
 import duckdb
 
 from warehouse.analyze import stored_metrics
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.errors import UsageError
 from warehouse.evaluate.plan import Plan
 from warehouse.fuse import training
@@ -64,10 +64,10 @@ class Trials:
         weighted = bool(self.recipes[0].weights)
         columns = ["place", "method", *(["weights"] if weighted else []), self.metric]
         rows: list[list[object]] = []
-        for place, number in enumerate(self.order, 1):
+        for rank, number in enumerate(self.order, 1):
             tried = self.recipes[number]
             weights = [",".join(f"{w:g}" for w in tried.weights)] if weighted else []
-            rows.append([place, fusion.written(tried.method), *weights, self.values[number]])
+            rows.append([rank, fusion.written(tried.method), *weights, self.values[number]])
         return relation(columns, rows)
 
 

@@ -126,7 +126,7 @@ def keep(
 
 
 def subject_of(of: str) -> Subject:
-    """Return what attributes describe, in the word that the tables use.
+    """Return the subject of attributes, in the word that the tables use.
 
     >>> subject_of("docs")
     'document'

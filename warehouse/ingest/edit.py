@@ -1,4 +1,4 @@
-"""What a run is called and described by, changed without another version of its predictions."""
+"""The name and the description of a run, changed without another version of its predictions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warehouse.store import checksums
 
 @dataclass(frozen=True)
 class Edited:
-    """A run as it is called and described now: the tags are those of its current version."""
+    """A run as it is called and described now: the tags belong to its current version."""
 
     dataset: str
     run: str

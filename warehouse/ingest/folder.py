@@ -23,9 +23,9 @@ from warehouse.store import database
 # Suffixes of tables and texts that DuckDB or Python reads whole; a part of them means nothing.
 _WHOLE = (".json", ".parquet", ".pq")
 _KINDS: tuple[Literal["qrels", "run"], ...] = ("qrels", "run")
-# What the name of qrels says if the content could be either.
+# The words in the name of qrels that decide if the content could be either.
 _NAMED = ("qrel", "judg", "truth", "rating", "label")
-# What a file of a folder is: of ratings, also a part of them.
+# The kind of a file of a folder: of ratings, also a part of them.
 _Role = Literal["qrels", "run", "training", "ratings", "test"]
 # The words in names of files that say which part of some ratings they are.
 _PARTS: Mapping[str, _Role | None] = {
@@ -38,7 +38,7 @@ _PARTS: Mapping[str, _Role | None] = {
 class Folder:
     """The files of a folder: its qrels and its training set, if it has any, its runs, and the others.
 
-    A folder of BEIR also has the texts of its queries, and those of its documents.
+    A folder of BEIR also has the texts of its queries and of its documents.
     """
 
     qrels: Path | None
@@ -55,7 +55,7 @@ def look_into(folder: Path, dataset: str) -> Folder:
     Names that begin with a dot are not looked at, and a bundle is not opened. Of ratings, which could be
     anything, those of a test are the qrels, those of training are the training set, and all of them are
     the qrels if there is no test. Raises UsageError if there is no such folder, if
-    nothing in it can be loaded, or if it has several qrels. In a folder of BEIR the qrels are those of
+    nothing in it can be loaded, or if it has several qrels. In a folder of BEIR the qrels are the set of
     the test, or the only ones; what is beside them is looked at as in any folder.
     """
     if not folder.is_dir():
@@ -102,7 +102,7 @@ def look_into(folder: Path, dataset: str) -> Folder:
 
 
 def beside_texts(file: Path) -> list[str]:
-    """Return the keys of BEIR's queries or documents beside their ids and texts, by the first one."""
+    """Return the keys of BEIR's queries or documents other than ids and texts, by the first one."""
     with file.open(encoding="utf-8-sig") as lines, contextlib.suppress(ValueError):
         first = json.loads(next(lines, ""))
         return [key for key in first if key not in ("_id", "title", "text")]

@@ -15,7 +15,7 @@ from warehouse.store.clock import Clock
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was removed, or would be: versions of a run, with counts of the rows removed with them.
+    """A removal, done or planned: versions of a run, with counts of the rows removed with them.
 
     `current` is the version of the run that counts afterwards, or None if none is left.
     """

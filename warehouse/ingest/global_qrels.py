@@ -17,7 +17,7 @@ LABEL = "global"
 
 @dataclass(frozen=True)
 class Everywhere:
-    """Staged documents, and the queries that they are for as SQL and words, or those of the runs."""
+    """Staged documents, and the queries that they are for as SQL and words, or the runs' queries."""
 
     documents: Staged
     queries: tuple[str, str] | None

@@ -1,4 +1,4 @@
-"""What the catalogue knows about some runs of a dataset, read once for all, and what is added."""
+"""The catalogue's rows about some runs of a dataset, read once for all, and added rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.ingest import steps
 from warehouse.store import checksums, rows
 from warehouse.store.clock import Clock
 
-# The reason of what was forgotten because its file is gone.
+# The reason for forgetting a run whose file is gone.
 FILE_GONE = "its file is gone"
 
 
@@ -48,10 +48,10 @@ class Known:
         asked = {"dataset_id": dataset_id, "names": sorted(set(names))}
         named = "dataset_id = $dataset_id and list_contains($names::varchar[], name)"
         oldest_first = "order by store.recency(ingested_at, content_hash)"
-        found = rows.found(con, f"from store.run where {named} {oldest_first}", asked)
+        found = rows.as_dicts(con, f"from store.run where {named} {oldest_first}", asked)
         current = {row["name"]: row for row in found}
         last = {name: int(row["version"]) for name, row in current.items()}
-        gone = rows.found(
+        gone = rows.as_dicts(
             con, f"from store.forgotten_run where {named} order by forgotten_at, ingested_at", asked
         )
         for row in gone:

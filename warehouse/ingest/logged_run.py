@@ -37,7 +37,7 @@ def log_run(
 
     `scores` is what `Warehouse.ingest_run` takes, as `{query: {document: score}}`. The run's name is
     `name`, by default the system and the step, as in "ours-1200"; the step is a tag, too. The file is
-    complete as soon as it is there, and never changes: its name has a hash of the content. Beside it,
+    complete as soon as it is there, and never changes: its name has a hash of the content. Next to it,
     and before it, its side-car is written. No database is opened, so that any number of processes may
     log. Raises InputError for scores that could not be loaded, and UsageError.
 
@@ -62,8 +62,8 @@ def log_run(
         moment = moment.replace(tzinfo=dt.UTC)
     about: dict[str, object] = {"name": name, "time": moment.isoformat()}
     about |= {} if system is None else {"system": system}
-    said = {str(key): str(value) for key, value in (tags or {}).items()}
-    about["tags"] = said if step is None else {"step": str(step), **said}
+    given_tags = {str(key): str(value) for key, value in (tags or {}).items()}
+    about["tags"] = given_tags if step is None else {"step": str(step), **given_tags}
     content = json.dumps(_lists(scores)).encode()
     digest = hashlib.sha256(content + json.dumps([name, dataset]).encode()).hexdigest()[:16]
     folder = Path(spool) / dataset

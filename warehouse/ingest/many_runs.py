@@ -40,13 +40,13 @@ def load_runs(
     named: dict[str, str] = {}
     how["repeated"] = row_rules.best_is(how.get("repeated"), lowest=options.lower_is_better)
     for group in batches.groups(sources, **how):
-        with file.staging() as place:
-            for batch in group.read(place.con):
+        with file.staging() as staging:
+            for batch in group.read(staging.con):
                 if isinstance(batch, batches.Refusal):
                     done: list[Done] = [batch.error]
                 else:
                     of_each = [options] * len(batch.runs)
-                    with place.transaction() as con:
+                    with staging.transaction() as con:
                         done = load_staged(con, batch, dataset, of_each, replace, named)
                 for source, one in zip(sources[len(every) :], done, strict=False):
                     on_run(source, one)

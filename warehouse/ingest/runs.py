@@ -46,7 +46,7 @@ class RunOptions:
     """The description of a run that does not come from its content.
 
     A run with the same content that is there already gets another `system` or other `tags` only if
-    they are given and differ. `exact` names those of system, tags and time that hold exactly as
+    they are given and differ. `exact` names which of system, tags and time hold exactly as
     given here, so that a missing value clears the stored one. `rename` says how to give the run
     another name, if not by its option, or is None if it keeps its name. With `leave_forgotten`, the
     content of a forgotten run is not loaded again. `gone` has the runs whose files are gone: of
@@ -157,12 +157,12 @@ def load_staged(
     refused.
     """
     named = {} if named is None else named
-    options = [_described(staged, said) for staged, said in zip(batch.runs, options, strict=True)]
+    options = [_described(staged, about) for staged, about in zip(batch.runs, options, strict=True)]
     names: list[str] = []
     nameless: list[steps.Loaded | WarehouseError] = []
-    for staged, said in zip(batch.runs, options, strict=True):
+    for staged, about in zip(batch.runs, options, strict=True):
         try:
-            names.append(_run_name(staged, said))
+            names.append(_run_name(staged, about))
         except UsageError as error:
             nameless.append(error)
     if nameless:  # runs that are read together have one format, and all have tags or none has
@@ -171,8 +171,8 @@ def load_staged(
     run_number = {"run_number": RUN_NUMBER if batch.together else "0"}
     counts = con.execute(render("ingest/run_contents", **run_number)).fetchall()
     contents = [
-        (steps.Content.of(dataset, rows, queries, total, _suffix(staged, said)), is_numbered)
-        for staged, said, (rows, queries, total, is_numbered) in zip(
+        (steps.Content.of(dataset, rows, queries, total, _suffix(staged, about)), is_numbered)
+        for staged, about, (rows, queries, total, is_numbered) in zip(
             batch.runs, options, counts, strict=True
         )
     ]
@@ -187,27 +187,27 @@ def load_staged(
     done: list[steps.Loaded | WarehouseError] = []
     stored: dict[str, list[int | None]] = {table: [] for table in (*_STORED, in_place.TABLE)}
     lying: list[dict[str, Any]] = []
-    for number, (staged, said, name, (content, is_numbered), queries) in enumerate(
+    for number, (staged, about, name, (content, is_numbered), queries) in enumerate(
         zip(batch.runs, options, names, contents, overlap, strict=True)
     ):
         for ids in stored.values():
             ids.append(None)
         try:
             _check_namesake(name, staged.source, named)
-            place = in_place.place_of(staged) if said.where_it_lies else None
+            location = in_place.location_of(staged) if about.where_it_lies else None
             otherwise = partial(
-                _put_otherwise, con, run_number["run_number"], number, staged, place, lying
+                _put_otherwise, con, run_number["run_number"], number, staged, location, lying
             )
-            loaded = _describe(known, staged, name, content, dataset, said, replace, otherwise)
+            loaded = _describe(known, staged, name, content, dataset, about, replace, otherwise)
         except WarehouseError as error:
             done.append(error)
             continue
         if loaded.status in ("loaded", "replaced"):
-            table = _STORED[is_numbered] if place is None else in_place.TABLE
+            table = _STORED[is_numbered] if location is None else in_place.TABLE
             stored[table][-1] = loaded.id
-            if place is not None:
+            if location is not None:
                 columns = json.dumps(dict(staged.columns), sort_keys=True)
-                lying.append({"run_id": loaded.id, "place": place, "columns": columns})
+                lying.append({"run_id": loaded.id, "place": location, "columns": columns})
             warnings = (*loaded.warnings, *_query_warnings(dataset, *queries))
             warnings += tuple(filter(None, [forms.get(number)]))
             loaded = dataclasses.replace(loaded, warnings=warnings)
@@ -225,16 +225,16 @@ def load_staged(
     return done
 
 
-def _described(staged: readers.Staged, said: RunOptions) -> RunOptions:
-    """Complete what is said of a run by the header of its file; what is said takes precedence."""
+def _described(staged: readers.Staged, options: RunOptions) -> RunOptions:
+    """Complete the options of a run from the header of its file; given options take precedence."""
     about = staged.about
     if about is None:
-        return said
+        return options
     return dataclasses.replace(
-        said,
-        system=said.system or about.system,
-        tags={**about.tags, **said.tags},
-        run_at=said.run_at if "time" in said.exact else about.run_at or said.run_at,
+        options,
+        system=options.system or about.system,
+        tags={**about.tags, **options.tags},
+        run_at=options.run_at if "time" in options.exact else about.run_at or options.run_at,
     )
 
 
@@ -347,7 +347,7 @@ def _put_otherwise(
     run_number: str,
     number: int,
     staged: readers.Staged,
-    place: str | None,
+    location: str | None,
     lying: Sequence[Mapping[str, Any]],
     run_id: int,
 ) -> str:
@@ -357,14 +357,14 @@ def _put_otherwise(
     content has no order, but under some protocols equal scores stand as in the source.
     """
     files = in_place.files_of(con, [run_id])
-    places = [file.place for file in files] + [
+    locations = [file.location for file in files] + [
         row["place"] for row in lying if row["run_id"] == run_id
     ]
-    if place is not None and place not in places:
+    if location is not None and location not in locations:
         return "place of its predictions"
     if files and files[0].sha256 == staged.source_sha256:
         return ""
-    in_place.bring(con, [run_id])
+    in_place.provide_predictions(con, [run_id])
     sql = render("checks/ties_reordered", run_number=run_number)
     is_reordered = con.execute(sql, {"number": number, "run_id": run_id}).fetchall()
     return "order of equal scores" if is_reordered else ""

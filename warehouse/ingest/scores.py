@@ -1,4 +1,4 @@
-"""Loading values by query that other programs computed, beside those that are computed here."""
+"""Loading values by query that other programs computed, next to our own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from warehouse.store.clock import Clock
 
 _QUERIES = "temp.main.judged_query"
 # The most queries, runs or metrics that a message names.
-_TOLD = 6
+_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LoadedScores:
 
 @dataclass(frozen=True)
 class ForgottenScores:
-    """What imported values of a run were removed, or would be: the number of metrics and of values."""
+    """The removal of imported values of a run, done or planned: the number of metrics and of values."""
 
     dataset: str
     run: str
@@ -72,7 +72,7 @@ class ForgottenScores:
 
 @dataclass(frozen=True)
 class _Options:
-    """What was asked for beside the source; `run` is None if the source names the runs."""
+    """The options apart from the source; `run` is None if the source names the runs."""
 
     dataset: str
     run: str | None
@@ -140,9 +140,9 @@ def forget(
     wanted = None if judge is None else protocols.imported(judge).name
     ids = [number for number, _, protocol in rows if wanted in (None, protocol)]
     if not ids:
-        said = "" if judge is None else f" of judge {judge}"
+        of_judge = "" if judge is None else f" of judge {judge}"
         has = f"; there are values under {listing(sorted(names))}" if names else ""
-        raise UsageError(f"{run}: {dataset} has no imported values of it{said}{has}")
+        raise UsageError(f"{run}: {dataset} has no imported values of it{of_judge}{has}")
     ((values,),) = con.execute(
         "select count(*) from query_score where list_contains($ids, evaluation_id)", {"ids": ids}
     ).fetchall()
@@ -190,7 +190,7 @@ def _check_metrics(con: duckdb.DuckDBPyConnection, staged: StagedScores, options
     known = [str(metric) for (metric,) in rows]
     for name in (*options.metrics, *options.lower_is_better):
         if name not in known:
-            hint = nearest(name, known) or f"; there are {listing(known, _TOLD)}"
+            hint = nearest(name, known) or f"; there are {listing(known, _LISTED)}"
             raise UsageError(f"{staged.source}: has no values of {name}{hint}")
     if options.metrics:
         con.execute(
@@ -221,10 +221,10 @@ def _keep(con: duckdb.DuckDBPyConnection, staged: StagedScores, options: _Option
     }
     others = [key for key, one in status.items() if one == "replaced"]
     if others and not options.replace:
-        told = listing((f"{metric} of {run}" for run, metric in others), _TOLD)
+        text = listing((f"{metric} of {run}" for run, metric in others), _LISTED)
         raise ConflictError(
             f"{staged.source}: dataset {options.dataset} has other values under {options.protocol} "
-            f"already: {told}; load these with another --judge, or in their place with --replace "
+            f"already: {text}; load these with another --judge, or in their place with --replace "
             "(the old ones stay readable)"
         )
     changed = [key for key, one in status.items() if one != "unchanged"]
@@ -264,10 +264,10 @@ def _check_runs(con: duckdb.DuckDBPyConnection, staged: StagedScores, options: _
     known = con.execute(
         "select run from run_version where dataset = $1 and is_current", [options.dataset]
     ).fetchall()
-    told = no_such_run(str(rows[0][0]), options.dataset, [str(name) for (name,) in known])
+    text = no_such_run(str(rows[0][0]), options.dataset, [str(name) for (name,) in known])
     more = f" ({counted(len(rows), 'run')} are missing)" if len(rows) > 1 else ""
     which = "" if staged.has_run else "; say of which run the values are, with --name"
-    raise UsageError(f"{staged.source}: {told}{more}{which}")
+    raise UsageError(f"{staged.source}: {text}{more}{which}")
 
 
 def _check_queries(con: duckdb.DuckDBPyConnection, staged: StagedScores, options: _Options) -> None:
@@ -279,7 +279,7 @@ def _check_queries(con: duckdb.DuckDBPyConnection, staged: StagedScores, options
     if rows:
         raise InputError(
             f"{staged.source}: {counted(len(rows), 'query')} that the qrels of {options.dataset} do not "
-            f"judge: {listing((str(query) for (query,) in rows), _TOLD)}"
+            f"judge: {listing((str(query) for (query,) in rows), _LISTED)}"
         )
     if not con.execute("select 1 from score_set limit 1").fetchall():
         raise InputError(
@@ -293,14 +293,14 @@ def _left_out(con: duckdb.DuckDBPyConnection, staged: StagedScores) -> Iterator[
     others = sorted({str(metric) for (metric,) in rows})
     neither = "the value over all queries is neither the mean nor the sum of the queries' values"
     if others and not con.execute("select 1 from score_set limit 1").fetchall():
-        raise InputError(f"{staged.source}: {neither}: {listing(others, _TOLD)}")
+        raise InputError(f"{staged.source}: {neither}: {listing(others, _LISTED)}")
     if others:
-        yield f"left out, for {neither}: {listing(others, _TOLD)}"
+        yield f"left out, for {neither}: {listing(others, _LISTED)}"
     rows = con.execute(
         "select distinct metric from staged anti join score_set using (metric) order by metric"
     ).fetchall()
     whole = [str(metric) for (metric,) in rows if metric not in others]
     if whole:
-        yield f"left out, for there are no values by query: {listing(whole, _TOLD)}"
+        yield f"left out, for there are no values by query: {listing(whole, _LISTED)}"
     if staged.texts:
-        yield f"left out, for it is no number: {listing(staged.texts, _TOLD)}"
+        yield f"left out, for it is no number: {listing(staged.texts, _LISTED)}"

@@ -26,16 +26,16 @@ What = Literal["run", "qrels", "training"]
 _T = TypeVar("_T")
 # The versions of a named table of a dataset's documents or queries.
 ARE_OURS = "dataset_id = $dataset_id and subject = $subject and name = $name"
-# What stores a staged source, inside a transaction on the same connection.
+# The function that stores a staged source, inside a transaction on the same connection.
 Store = Callable[[duckdb.DuckDBPyConnection], _T]
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The outcome of loading a source; `id` is that of the run, the qrels or the training set.
+    """The outcome of loading a source; `id` names the run, the qrels or the training set.
 
     A `forgotten` run was not loaded because a run with its content was forgotten, for a `reason` if
-    one was given; `id` is then that of the version that is left, or 0. `renamed` is the earlier name
+    one was given; `id` is then the id of the version that is left, or 0. `renamed` is the earlier name
     of a run that got another one.
     """
 
@@ -136,7 +136,7 @@ def newest(
     con: duckdb.DuckDBPyConnection, table: str, condition: str, params: Mapping[str, object]
 ) -> dict[str, Any] | None:
     """Return the row of the newest version that meets a condition, or None if there is none."""
-    found = rows.found(
+    found = rows.as_dicts(
         con,
         f"from store.{table} where {condition} "
         "order by store.recency(ingested_at, content_hash) desc limit 1",

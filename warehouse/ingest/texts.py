@@ -33,7 +33,7 @@ class LoadedTexts:
 
 @dataclass(frozen=True)
 class ForgottenTexts:
-    """What texts were removed, or would be: all versions of a table of texts."""
+    """The texts that were removed, or would be: all versions of a table of texts."""
 
     dataset: str
     of: Of
@@ -69,7 +69,7 @@ def stage(
 
 
 def subject_of(of: str) -> Subject:
-    """Return what texts are of, in the word that the tables use. Raises UsageError."""
+    """Return the subject of texts, in the word that the tables use. Raises UsageError."""
     if of not in SUBJECTS:
         raise UsageError(
             f"{option('of', of)}: texts are of docs or of queries{nearest(of, SUBJECTS)}"

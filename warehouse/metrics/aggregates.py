@@ -14,7 +14,7 @@ AGGREGATE = "aggregate"
 WEIGHT = "weight"
 POOLED = "pooled"
 WEIGHTED = "weighted"
-# What a query without a relevant document counts as, and the value that leaves it out.
+# The value of a query without a relevant document, and the value that leaves it out.
 NO_RELEVANT = "no_relevant"
 SKIP = "skip"
 # Parameters by which documents are relevant.
@@ -100,7 +100,7 @@ def of_curve(declared: tuple[Parameter, ...], default: str) -> tuple[Parameter, 
 def _check(declared: Parameter, default: object) -> None:
     if declared.default != default or not set(declared.choices) <= set(AGGREGATES):
         raise ValueError(
-            f"its choices are among {', '.join(AGGREGATES)}, its default is that of the header"
+            f"its choices are among {', '.join(AGGREGATES)}, its default comes from the header"
         )
     if POOLED not in declared.choices:
         raise ValueError(

@@ -38,17 +38,17 @@ MATURITY = {
     "experimental": "little used beyond what proposed it",
     "obsolete": "kept to repeat old results; nothing new is reported in it",
 }
-# What a metric does not take from the one that it extends: a peer's name means one metric.
+# Keys that a metric does not take from the one that it extends: a peer's name means one metric.
 _NOT_EXTENDED = ("names", "ranx", "trec_eval", "other")
 # The header and the SQL of a metric.
 _Parts = tuple[toml.Document, str]
 _T = TypeVar("_T")
-# What a function gets of each ranking.
+# The lists that a function gets.
 _LISTS = "select * from {{ graded_lists }}"
 
 
 class MetricTemplate(Template, frozen=True, kw_only=True):
-    """What the file of a metric defines; `range` has the lowest and the highest value.
+    """The definition in the file of a metric; `range` has the lowest and the highest value.
 
     `maturity` says how far others use it: see MATURITY.
     """
@@ -104,7 +104,7 @@ def _metric(
 def _extended(
     document: toml.Document, body: str, own: Mapping[str, _Parts]
 ) -> tuple[toml.Document, Mapping[str, object], str]:
-    """Return a header with that of the metric that it extends below it, the latter, and its SQL."""
+    """Return a header, merged with the header of the metric that it extends, the latter, and its SQL."""
     parent = document.record["extends"]
     known = [*templates.names_in("metrics"), *own]
     problem = f"extends {parent!r}"
@@ -131,7 +131,7 @@ def _built_in() -> Mapping[str, MetricTemplate]:
 
 @project.per_project
 def catalogue() -> Mapping[str, MetricTemplate]:
-    """Return every metric by its name: those of `sql/metrics`, the project's own, registered functions.
+    """Return every metric by its name: files of `sql/metrics`, the project's own, registered functions.
 
     Files of the project that are wrong are left out: see `broken`.
     """
@@ -161,7 +161,7 @@ def register(name: str, header: Mapping[str, object], where: str, function: Func
 
 
 def broken() -> Mapping[str, DefinitionError]:
-    """Return what is wrong with files of the project's metrics, by the names of these metrics."""
+    """Return the problems of files of the project's metrics, by the names of these metrics."""
     return _of_project()[1]
 
 
@@ -175,7 +175,7 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
     for path in here.metric_files:
         name = path.name.removesuffix(templates.SUFFIX)
         if paths.setdefault(name, path) != path:
-            where, other = project.shown(path), project.shown(paths[name])
+            where, other = project.relative(path), project.relative(paths[name])
             wrong[str(path)] = DefinitionError(f"{where}: {other} has a metric of that name")
     added: dict[str, str] = {}
     for one in extending.others():
@@ -189,7 +189,7 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
         return {}, wrong
 
     def each(names: Iterable[str], make: Callable[[str], _T]) -> dict[str, _T]:
-        """Return what is made of each name, but for the names that are wrong."""
+        """Return the result for each name, but for the names that are wrong."""
         made: dict[str, _T] = {}
         for name in names:
             try:
@@ -199,7 +199,7 @@ def _of_project() -> tuple[dict[str, MetricTemplate], dict[str, DefinitionError]
         return made
 
     texts = each(paths, lambda name: project.read_text(paths[name]))
-    files = each(texts, lambda name: parts(texts[name], project.shown(paths[name])))
+    files = each(texts, lambda name: parts(texts[name], project.relative(paths[name])))
     own = each(files, lambda name: _metric(name, *files[name], own=files))
     taken = checks.names_of(_built_in().values())
     types = {p.name: p.type for found in _built_in().values() for p in found.parameters}

@@ -1,4 +1,4 @@
-"""Checks of a metric's file besides its keys: names exist, parameters are declared and used."""
+"""Checks of a metric's file apart from its keys: names exist, parameters are declared and used."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from warehouse.metrics.template import Template
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# What a template calls to write its values as an expression: see `evaluate/plan.py`.
+# The macros by which a template writes its values as an expression: see `evaluate/plan.py`.
 _WRITERS = frozenset({"value", "part", "summed", "fact"})
 # Words of the notation that are not metrics: trec_eval's sets, and its line that is not a number.
 RESERVED = ("official", "set", "all_trec", "qrels_jg", "prefs", "all_prefs", "relstring")
-# Columns that stand beside those of metrics, in what is shown and in the SQL that makes it.
+# Columns that stand next to columns of metrics, in what is shown and in the SQL that makes it.
 COLUMNS = frozenset({
     "part", "place", "group", "run", "system", "answered", "judged", "name", "num_answered",
     "num_judged", "query_id", "retrieved", "relevant_retrieved", "relevant", "unjudged_at_10", "text",

@@ -42,7 +42,7 @@ def _curve(name: str, document: toml.Document, body: str) -> Curve:
     parameters = aggregates.of_curve(header_parameters(document, head), head.aggregate)
     (together,) = (p for p in parameters if p.name == AGGREGATE)
     if together.default != head.aggregate or not {*together.choices} <= {"mean", POOLED}:
-        problem = f"its choices are mean and {POOLED}, its default is that of the header"
+        problem = f"its choices are mean and {POOLED}, its default comes from the header"
         raise document.error(("param", AGGREGATE), problem)
     for name_of_axis, axis in (("x", head.x), ("y", head.y)):
         check_range(document, (name_of_axis,), axis.range)

@@ -46,7 +46,7 @@ class Grid(GridTable, frozen=True, kw_only=True):
 class Method(Template, frozen=True, kw_only=True):
     """A method as its file defines it.
 
-    `needs` names what it needs besides the lists, `scores` says whether it reads scores or only
+    `needs` names what it needs apart from the lists, `scores` says whether it reads scores or only
     ranks, and `grid` has the values of its parameters to try when tuning.
     """
 

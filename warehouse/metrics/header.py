@@ -26,7 +26,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class TrecTable(_Table, frozen=True, kw_only=True):
-    """What a name of trec_eval stands for; see TrecName."""
+    """The meaning of a name of trec_eval; see TrecName."""
 
     param: str | None = None
     named: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class TrecTable(_Table, frozen=True, kw_only=True):
 
 
 class RanxTable(_Table, frozen=True, kw_only=True):
-    """What a name of ranx stands for; see RanxName."""
+    """The meaning of a name of ranx; see RanxName."""
 
     fraction: str | None = None
     param: str | None = None
@@ -51,7 +51,7 @@ class RanxTable(_Table, frozen=True, kw_only=True):
 
 
 class Header(_Table, frozen=True, kw_only=True):
-    """What the header of every template has."""
+    """The keys of the header of every template."""
 
     title: str
     summary: str
@@ -123,7 +123,7 @@ class GridTable(_Table, frozen=True, kw_only=True):
 class FusionHeader(ParametrisedHeader, frozen=True, kw_only=True):
     """The header of a fusion method.
 
-    `needs` names what it needs besides the lists: a weight for each run, judged queries for
+    `needs` names what it needs apart from the lists: a weight for each run, judged queries for
     training, or the mean average precision of each run on these.
     """
 

@@ -67,7 +67,7 @@ class Metric:
 
     @property
     def grain(self) -> Literal["query", "run", "all"]:
-        """Return what must be at hand for one value.
+        """Return the rows needed for one value.
 
         The list and the judgments of a query, all lists of a run that are put together, or the
         judgments of all queries.
@@ -101,7 +101,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Defaults:
-    """Defaults of a protocol or an option that replace those of the headers.
+    """Defaults of a protocol or an option that replace the headers' defaults.
 
     `names` is the peer whose names come first.
     """
@@ -129,7 +129,7 @@ def arguments(
 ) -> tuple[Template, dict[str, Value]]:
     """Read the parameters in a text, in addition to those fixed by the name.
 
-    Returns them with the metric that they belong to, which may be another than that of the name.
+    Returns them with the metric that they belong to, which may be another than the name's.
     """
     given: dict[str, str] = {}
     try:
@@ -281,7 +281,7 @@ def _check_needed(text: str, p: Parameter, found: Template, settled: Mapping[str
 
 
 def _check_above(text: str, p: Parameter, settled: Mapping[str, Value]) -> None:
-    """Refuse a value that is not above that of the parameter named in its header."""
+    """Refuse a value that is not above the value of the parameter named in its header."""
     if p.above is None:
         return
     value, bound = settled[p.name], settled[p.above]

@@ -23,9 +23,9 @@ from warehouse.metrics.template import Alias, Template
 from warehouse.sql_text import templates
 
 __all__ = [
-    "TREC_SETS", "Asked", "Defaults", "Line", "Metric", "Metrics", "Relstring", "Requested",
-    "definition", "lines",
-    "parse", "parse_one", "peers", "read_plain", "request", "split", "trec_name",
+    "TREC_SETS", "Defaults", "Line", "Metric", "MetricLike", "Metrics", "Relstring", "Requested",
+    "definition", "lines", "parse", "parse_one", "peers", "read_plain", "request", "split",
+    "trec_name",
 ]  # fmt: skip
 
 _NOTATION = re.compile(r"^(?P<name>[^\s@()]+?)(?:\((?P<params>[^()]*)\))?(?:@(?P<at>[^\s@()]+?))?$")
@@ -36,9 +36,9 @@ _FUNCTION = re.compile(r"^(?P<name>[^\s@()]+@[A-Za-z]+)\((?P<inside>[^()]*)\)$")
 _AT = re.compile(r"^(?P<name>[^\s@()]+)_at_(?P<cutoff>\d+)$")
 
 Line = Requested | Relstring
-# What is parsed keeps its meaning under any protocol.
-Asked = str | Metric | Requested | Relstring
-Metrics = str | Iterable[Asked]
+# Parsed metrics keep their meaning under any protocol.
+MetricLike = str | Metric | Requested | Relstring
+Metrics = str | Iterable[MetricLike]
 _T = TypeVar("_T", bound=Template)
 
 
@@ -71,7 +71,7 @@ def _plain_names() -> dict[str, dict[str, tuple[Template, Alias]]]:
 
 @per_project
 def _every_name() -> dict[str, tuple[Template, Alias]]:
-    """Return every plain name of a metric: its own and those of the peers.
+    """Return every plain name of a metric: its own and its peers' names.
 
     If several peers use a name for different metrics, the first peer's meaning is used. A name that
     trec_eval or ranx has too is theirs.
@@ -103,7 +103,7 @@ def peers() -> list[str]:
     return sorted({*_plain_names(), "ranx", "trec_eval"})
 
 
-def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
+def parse(*asked: MetricLike, defaults: Defaults | None = None) -> list[Metric]:
     """Read metric names; sets and names with several values give several metrics.
 
     All wrong names are reported at once, each with the nearest right one. Arguments that are
@@ -116,7 +116,7 @@ def parse(*asked: Asked, defaults: Defaults | None = None) -> list[Metric]:
 
 
 @project.request()
-def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
+def request(*asked: MetricLike, defaults: Defaults | None = None) -> list[Requested]:
     """Read metric names like `parse`, and keep trec_eval's names for them."""
     for text in split(asked):
         if isinstance(text, str) and peer_names.relstring(text) is not None:
@@ -127,7 +127,7 @@ def request(*asked: Asked, defaults: Defaults | None = None) -> list[Requested]:
 
 
 @project.request()
-def lines(*asked: Asked, defaults: Defaults | None = None) -> list[Line]:
+def lines(*asked: MetricLike, defaults: Defaults | None = None) -> list[Line]:
     """Read names like `request`, and trec_eval's relstring too, in the order of their lines."""
     problems: list[str] = []
     found: dict[Line, None] = {}
@@ -157,7 +157,7 @@ def _last_relstring(found: list[Line]) -> list[Line]:
 @project.request()
 def parse_one(text: str, *, defaults: Defaults | None = None, settle: bool = True) -> Requested:
     """Read a name that stands for one metric; with `settle=False`, required values may be missing."""
-    text = _meant(text)
+    text = _aliased(text)
     expanded = [
         one
         for one in _expand(text, defaults or Defaults(), complete=settle)
@@ -180,18 +180,18 @@ _WORD = re.compile(
 _GIVEN = re.compile(r"\s*(?P<label>[^\s=(),]+)\s+=\s+(?P<metric>\S.*)", re.DOTALL)
 
 
-class Given(str):
+class Labelled(str):
     """The notation of a metric that is asked for under a name of its own, its `label`."""
 
     label: str
 
-    def __new__(cls, metric: str, label: str) -> Given:
+    def __new__(cls, metric: str, label: str) -> Labelled:
         made = super().__new__(cls, metric)
         made.label = label
         return made
 
 
-def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
+def labels(*asked: MetricLike, defaults: Defaults | None = None) -> dict[str, str]:
     """Return the names by which metrics were asked for, where they are not their own.
 
     A peer's name that hides parameters, or that peers use for several metrics, is followed by the
@@ -210,8 +210,8 @@ def labels(*asked: Asked, defaults: Defaults | None = None) -> dict[str, str]:
             continue
         if len(metrics) == 1:
             metric = str(metrics[0])
-            label = one.label if isinstance(one, Given) else str(one)
-            if label != metric and not isinstance(one, Given) and _hides(label, metric):
+            label = one.label if isinstance(one, Labelled) else str(one)
+            if label != metric and not isinstance(one, Labelled) and _hides(label, metric):
                 label = f"{label} = {metric}"
             found.setdefault(metric, label)
     return {metric: label for metric, label in found.items() if label != metric}
@@ -231,7 +231,7 @@ def _hides(label: str, metric: str) -> bool:
     return len(meanings) > 1 or any(one not in written for one in params)
 
 
-def split(asked: Iterable[Asked]) -> list[Asked]:
+def split(asked: Iterable[MetricLike]) -> list[MetricLike]:
     """Split on blanks and commas outside parentheses, so that one argument may name several.
 
     A comma before a number goes on with a list of cutoffs, as trec_eval writes them. What has a name
@@ -245,7 +245,7 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
     >>> split(["utility.2,-1,0,0,map", "ndcg.1=3,2=9"])
     ['utility.2,-1,0,0', 'map', 'ndcg.1=3,2=9']
     """
-    words: list[Asked] = []
+    words: list[MetricLike] = []
     for one in asked:
         if isinstance(one, Metric | Requested | Relstring):
             words.append(one)
@@ -256,13 +256,13 @@ def split(asked: Iterable[Asked]) -> list[Asked]:
         elif one.count("(") != one.count(")"):
             raise UsageError(f"{one}: has a parenthesis without its pair; write as in P(rel=2)@5")
         elif given := _GIVEN.fullmatch(one):
-            words.append(Given(given["metric"].strip(), given["label"]))
+            words.append(Labelled(given["metric"].strip(), given["label"]))
         else:
-            words += map(_meant, _WORD.findall(one))
+            words += map(_aliased, _WORD.findall(one))
     return words
 
 
-def _meant(word: str) -> str:
+def _aliased(word: str) -> str:
     """Return a word, or the notation that the project's file has for it."""
     found = project.current()
     if word not in found.aliases:
@@ -280,7 +280,7 @@ def _meant(word: str) -> str:
         raise found.document.error(at, str(error)) from None
     if number != 1:
         raise found.document.error(at, f"{meant} stands for several metrics; name one")
-    return Given(meant, word)
+    return Labelled(meant, word)
 
 
 def _added_name(word: str) -> str:
@@ -289,7 +289,7 @@ def _added_name(word: str) -> str:
         meant = one.extension.names.get(word)
         if meant is not None and not _count(word):
             if _count(meant) == 1:
-                return Given(meant, word)
+                return Labelled(meant, word)
             extending.leave_out(one.name, f"names: {word}: {meant} is not the name of one metric")
     return word
 
@@ -344,7 +344,7 @@ def _expand(text: str, defaults: Defaults, *, complete: bool = True) -> Sequence
 def _in_another_case(name: str, peer: str | None) -> str | None:
     """Return the name that differs from a text only in upper and lower case, or None.
 
-    A metric's own name comes first, then that of the given peer. Raises UsageError if the other
+    A metric's own name comes first, then the given peer's. Raises UsageError if the other
     matches mean different metrics.
     """
     for names in (_metric_names(), _plain_names().get(peer or "", {}), _every_name()):
@@ -354,8 +354,8 @@ def _in_another_case(name: str, peer: str | None) -> str | None:
             for known, (found, alias) in ((known, names[known]) for known in spelled)
         }
         if len(set(meant.values())) > 1:
-            told = " and ".join(f"{known} ({meant[known][0]})" for known in spelled)
-            raise UsageError(f"{name}: {told} are different metrics; write one of these names")
+            both = " and ".join(f"{known} ({meant[known][0]})" for known in spelled)
+            raise UsageError(f"{name}: {both} are different metrics; write one of these names")
         if spelled:
             return spelled[0]
     others = (*peer_names.ranx_names(), *peer_names.trec_names())
@@ -391,7 +391,7 @@ def _file_hint(name: str) -> str:
         return ""
     for path in sorted(folder.iterdir()):
         if path.name in (f"{name}.sql", f"{name}.j2"):
-            return f"; {project.shown(path)}: a metric's file ends in {templates.SUFFIX}"
+            return f"; {project.relative(path)}: a metric's file ends in {templates.SUFFIX}"
     return ""
 
 

@@ -15,7 +15,7 @@ from warehouse.errors import nearest
 
 # Characters that names cannot have in the notation.
 _NOT_IN_A_NAME = re.compile(r"[(),'\"\\]")
-# Types whose values are names, with what they are names of.
+# Types whose values are names, with the things that they name.
 _NAMES = {"attribute": "the name of an attribute", "name": "a name"}
 # Those that need no quotes.
 _PLAIN = {"attribute": re.compile(r"\w+"), "name": re.compile(r"[\w.:@+-]+")}
@@ -152,10 +152,10 @@ class Parameter(Declaration, frozen=True, kw_only=True):
         if self.type != wanted:
             raise ValueError(f"{self.name} is of the type {self.type}, not {given}")
 
-    def take(self, value: Value | list[float] | Mapping[str, float]) -> Value:
+    def read_toml(self, value: Value | list[float] | Mapping[str, float]) -> Value:
         """Convert a TOML value and read it like the notation's. Raises ValueError.
 
-        >>> Parameter(name="beta", type="number", summary="").take(2)
+        >>> Parameter(name="beta", type="number", summary="").read_toml(2)
         2.0
         """
         adopted = self.from_toml(value)
@@ -224,10 +224,10 @@ def _grade(number: float) -> int | float:
 
 def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> Parameter:
     """Return the parameter of a name. Raises ValueError for a default that it cannot have."""
-    said = asdict(declared)
+    fields = asdict(declared)
     for key, usual in (("follows_level", name == "rel"), ("is_rank", name == "cutoff")):
-        said[key] = usual if said[key] is None else said[key]
-    found = Parameter(name=name, inherited=inherited, **said)
+        fields[key] = usual if fields[key] is None else fields[key]
+    found = Parameter(name=name, inherited=inherited, **fields)
     default = found.from_toml(found.default)
     if default is not None:
         read = found.read(str(default))
@@ -236,13 +236,13 @@ def parameter(name: str, declared: Declaration, *, inherited: bool = False) -> P
     return replace(found, default=default)
 
 
-def take(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+def read_values(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
     """Return TOML values of parameters, each read by its type. Raises ValueError."""
     known = {p.name: p for p in parameters}
     for key in given:
         if key not in known:
             raise ValueError(f"no parameter {key!r}{nearest(key, known)}")
-    return {key: known[key].take(value) for key, value in given.items()}
+    return {key: known[key].read_toml(value) for key, value in given.items()}
 
 
 def bound(number: float) -> str:

@@ -40,7 +40,7 @@ TREC_ORDER = (
     *TREC_SETS["all_trec"][TREC_SETS["all_trec"].index("ndcg") : -3], *TREC_SETS["all_prefs"][2:],
     *TREC_SETS["qrels_jg"][2:], "yaap", *TREC_SETS["all_trec"][-3:],
 )  # fmt: skip
-# The tag of the run, which is printed beside the metrics of a set.
+# The tag of the run, which is printed next to the metrics of a set.
 _RUNID = "runid"
 
 

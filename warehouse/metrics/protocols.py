@@ -22,14 +22,14 @@ from warehouse.metrics.catalogue import catalogue as metrics
 from warehouse.metrics.curves import curves
 from warehouse.metrics.lazy import Lazy
 from warehouse.metrics.notation import Defaults, Metric, peers
-from warehouse.metrics.parameters import Value, take
+from warehouse.metrics.parameters import Value, read_values
 from warehouse.metrics.template import Template
 from warehouse.sql_text.templates import names_in
 
 DEFAULT = "default"
-# What stands between the name of a protocol and what is left out of the rankings: default~self.
+# The sign between the name of a protocol and a rule of exclusion: default~self.
 WITHOUT = "~"
-# The rules of what is left out, besides those by the name of an attribute of the queries.
+# The rules of exclusion, apart from rules by the name of an attribute of the queries.
 SELF, TRAINING = "self", "training"
 # Values that other programs computed are under this name, or under it with a judge: imported:NAME.
 IMPORTED = "imported"
@@ -82,7 +82,7 @@ class Protocol:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return what must be in scope to leave documents out: see relations.SCOPE."""
+        """Return the inputs needed in scope to leave documents out: see relations.SCOPE."""
         if self.exclude is None:
             return frozenset()
         beside = {SELF: (), TRAINING: ("training",)}.get(self.exclude, ("query_attributes",))
@@ -94,7 +94,7 @@ class Protocol:
         return frozenset({self.exclude} - {None, SELF, TRAINING})  # type: ignore[arg-type]
 
     def defaults(self, level: int | None = None) -> Defaults:
-        """Return this protocol's defaults, which replace those of the metrics."""
+        """Return this protocol's defaults, which replace the metrics' defaults."""
         return Defaults(
             level=level, params=self.params, lacks=frozenset(self.lacks), names=self.names
         )
@@ -160,7 +160,7 @@ def metrics_and_curves() -> Mapping[str, Template]:
 def _values(protocol: str, metric: str, given: Mapping[str, Any]) -> dict[str, Value]:
     """Read the values that a protocol gives to parameters of a metric."""
     try:
-        return take(metrics_and_curves()[metric].parameters, given)
+        return read_values(metrics_and_curves()[metric].parameters, given)
     except (ValueError, OverflowError) as error:
         raise _error(protocol, ("params", metric), str(error)) from None
 
@@ -225,13 +225,13 @@ def without(protocol: str, exclude: str | None) -> str:
 
 @project.per_project
 def catalogue() -> Mapping[str, Protocol]:
-    """Return every protocol by its name: those of protocols.toml, then the project's own."""
+    """Return every protocol by its name: first from protocols.toml, then the project's own."""
     own = project.current().protocols
     _check_names(own)
     every = {**_built_in().record, **_of_extensions(), **own}
     found = _Known(every, lambda name: _protocol(name, every))
     for name in own:
-        # what is wrong with a project's own is said at once
+        # problems of a project's own protocols are reported at once
         peer = found[name].names
         if peer is not None and peer not in peers():
             hint = nearest(peer, peers()) or f"; those are {listing(peers())}"
@@ -279,7 +279,7 @@ def of_values(name: str) -> Protocol:
 
 
 def imported(judge: str | None = None) -> Protocol:
-    """Return what stands for the unknown rules of values that another program computed.
+    """Return the protocol for the unknown rules of values that another program computed.
 
     >>> imported("gpt-4o").name
     'imported:gpt-4o'
@@ -305,7 +305,7 @@ def _error(name: str, path: KeyPath, problem: str, table: KeyPath | None = None)
 
 
 def _check_names(own: Iterable[str]) -> None:
-    # besides the protocols, the columns of the table that compares them
+    # apart from the protocols, the columns of the table that compares them
     taken = {*_built_in().record, "rule", "differs", IMPORTED}
     for name in own:
         if not _NAME.fullmatch(name):

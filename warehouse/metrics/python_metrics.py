@@ -48,7 +48,7 @@ def metric(
     from the first rank on, None for an unjudged one; and `judged`, the relevance of all judged
     documents, from high to low. It returns a number, or None if the query has no value; this counts
     as `undefined`, or is left out of the mean. Its other parameters are keyword-only, with a number,
-    True or False as default, and are those of the metric. Every such metric takes a cutoff, which
+    True or False as default, and belong to the metric. Every such metric takes a cutoff, which
     shortens `grades`.
 
     `name` is the metric's, by default the function's; `range` its lowest and highest value. The text of
@@ -76,7 +76,7 @@ def metric(
         where = f"the function {function.__name__} of {function.__module__}"
         words = inspect.cleandoc(function.__doc__ or called)
         first = words.split("\n")[0]
-        said = {
+        keys = {
             "title": first.rstrip("."),
             "summary": " ".join(words.split()),
             "formula": f"computed by {where}, in Python",
@@ -97,7 +97,7 @@ def metric(
         }
         catalogue.register(
             called,
-            header | said | {"param": declared},
+            header | keys | {"param": declared},
             where,
             Function(
                 call=function, source=_whole_source(function, where), keywords=tuple(keywords)

@@ -12,7 +12,7 @@ from warehouse.config import toml
 from warehouse.config.key_paths import KeyPath
 from warehouse.metrics import checks
 from warehouse.metrics.header import Header, ParametrisedHeader, RanxTable, TrecTable
-from warehouse.metrics.parameters import Declaration, Parameter, Value, parameter, take
+from warehouse.metrics.parameters import Declaration, Parameter, Value, parameter, read_values
 from warehouse.sql_text import relations, templates
 
 _T = TypeVar("_T", bound="Template")
@@ -65,10 +65,10 @@ class RanxName(RanxTable, frozen=True, kw_only=True):
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """What the file of a template defines.
+    """The definition in the file of a template.
 
     `reads` names relations, `aggregate` says how the values of the queries are combined, and
-    `undefined` is the value of a query without one. `pools` says when the SQL returns, besides the
+    `undefined` is the value of a query without one. `pools` says when the SQL returns, apart from the
     rows of the queries, a row for all of them: never, on request (asked) or always. `counts` says
     that it counts something, so that a sum of its values is a whole number. `function` computes the
     values from the rows of the SQL, which are then the lists of `graded_lists`. `other` has, by
@@ -122,7 +122,7 @@ def parts(text: str, where: str) -> tuple[toml.Document, str]:
 
 
 def header_parameters(document: toml.Document, head: ParametrisedHeader) -> tuple[Parameter, ...]:
-    """Return the parameters that a header declares, and those of the relations that it reads."""
+    """Return the parameters that a header and the relations that it reads declare."""
     own = [_parameter(document, name, one) for name, one in head.param.items()]
     checks.check_reads(getattr(head, "reads", ()), document)
     inherited: dict[str, Any] = {}
@@ -154,9 +154,9 @@ def template(
     parameters: tuple[Parameter, ...] = (),
     **more: Any,
 ) -> _T:
-    """Return what a header and its SQL define; `more` are fields that the header does not have."""
+    """Return the definition by a header and its SQL; `more` are fields that the header does not have."""
     known = kind.__struct_fields__
-    said = {key: value for key, value in asdict(head).items() if key in known}
+    given = {key: value for key, value in asdict(head).items() if key in known}
     if isinstance(head, ParametrisedHeader):
         more["names"] = tuple(_aliases(document, head, parameters))
         more["ranx_names"] = (
@@ -171,7 +171,7 @@ def template(
             for key, one in head.trec_eval.items()
         )
     found = kind(
-        **said
+        **given
         | {"name": name, "body": body, "where": document.where, "parameters": parameters}
         | more
     )
@@ -185,7 +185,7 @@ def _peer_table(
     table: TrecTable | RanxTable,
     parameters: Iterable[Parameter],
 ) -> dict[str, Any]:
-    """Return the keys of a peer's name, with its values read like those of parameters."""
+    """Return the keys of a peer's name, with its values read like values of parameters."""
     return asdict(table) | {"given": _values(document, (*path, "given"), table.given, parameters)}
 
 
@@ -196,7 +196,7 @@ def _values(
     parameters: Iterable[Parameter],
 ) -> dict[str, Value]:
     try:
-        return take(parameters, given)
+        return read_values(parameters, given)
     except (ValueError, OverflowError) as error:
         raise document.error(path, str(error)) from None
 

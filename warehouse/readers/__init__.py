@@ -69,7 +69,7 @@ def stage(
 
     The table, in the order of the source, is by kind (all ids are varchar):
 
-    - run: `(query_id, doc_id, score double)`, and beside it in `staged_ranking` for each query
+    - run: `(query_id, doc_id, score double)`, and next to it in `staged_ranking` for each query
       `(query_id, num_ret, lowest, highest, first_position, last_position, is_together)`, the length of
       its list (0 if it is there without a document), the extremes of its scores and the row ids
       between which it stands, and in `list_step`
@@ -152,9 +152,9 @@ def clear(con: Connection) -> None:
 def _stage_nothing(con: Connection, source: str, given: FileFormat | None) -> Staged:
     """Stage a run without any query."""
     staged = _stage(con, {}, "run", None, {}, True, row_rules.RowRules(), empty=True)
-    told = f"{source}: is empty: the run answers no query"
+    warning = f"{source}: is empty: the run answers no query"
     return replace(
-        staged, source=source, format=given.name if given else staged.format, warnings=(told,)
+        staged, source=source, format=given.name if given else staged.format, warnings=(warning,)
     )
 
 
@@ -189,7 +189,7 @@ def _stage(
     if rows == 0 and not (kind == "run" and (empty or checks.any_empty(con))):
         raise EmptyError(name, format.unit)
     limits.current().check_rows(name, rows)
-    warnings = (*reading.warnings, *rules.told)
+    warnings = (*reading.warnings, *rules.warnings)
     columns = staging.types_of(con)
     if kind == "run":
         if reading.ranked_by == "rank" and rules.where is None and rules.repeated is None:
@@ -227,7 +227,7 @@ def _read_where(
 
 
 def _normalise(con: Connection, staged: Staged, expression: str) -> None:
-    """Make the document ids anew by an expression, and what follows from them."""
+    """Make the document ids again by an expression, and what follows from them."""
     from warehouse.readers.normalise import normalise
 
     within = [column for column in KEYS[staged.kind] if column != "doc_id"]

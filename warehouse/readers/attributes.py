@@ -29,7 +29,7 @@ _DATE = re.compile(r"DATE|TIMESTAMP.*")
 
 @dataclass(frozen=True)
 class StagedAttributes:
-    """What `stage_attributes` read into the temporary table `staged_attribute`.
+    """The rows that `stage_attributes` read into the temporary table `staged_attribute`.
 
     `columns` is `{attribute: type}` in the order of the source; `num_subjects` counts the rows of the
     source, `num_values` those of the table.
@@ -160,7 +160,7 @@ def table_of(
     hints: Sequence[str],
     bare: Mapping[int, Sequence[str]] | None = None,
 ) -> Table:
-    """Read all columns of an open file into `staged_table`; the arguments are those of `open_table`."""
+    """Read all columns of an open file into `staged_table`; the arguments are as in `open_table`."""
     ids = [key, *hints]
     known = {*ids, *registry.column_names({})}
     given = None if format is None else registry.find(format, "attributes")

@@ -36,7 +36,7 @@ _Key = tuple[FileFormat, tuple[object, ...]]
 class Batch:
     """Staged runs, one by itself or several `together`; `run_number` then counts them from 0.
 
-    `first` is the place of the first one among the sources.
+    `first` is the index of the first one among the sources.
     """
 
     first: int
@@ -48,13 +48,13 @@ class Batch:
 class Refusal:
     """A source that cannot be loaded as it is."""
 
-    place: int
+    index: int
     error: WarehouseError
 
 
 @dataclass(frozen=True)
 class Group:
-    """Open sources to stage together, if there are several; the first one is at place `first`.
+    """Open sources to stage together, if there are several; the first one is at index `first`.
 
     Several sources have one `format`.
     """
@@ -67,7 +67,7 @@ class Group:
     def read(self, con: Connection) -> Iterator[Batch | Refusal]:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
-        The tables are those of `readers.stage`, made anew each time; a batch that is together also
+        The tables are those of `readers.stage`, made again each time; a batch that is together also
         has a column `run_number`.
         """
         if len(self.sources) > 1 and self.format is not None:
@@ -76,16 +76,16 @@ class Group:
             if runs is not None:
                 yield Batch(self.first, runs, together=True)
                 return
-        for place, source in enumerate(self.sources, start=self.first):
+        for index, source in enumerate(self.sources, start=self.first):
             if isinstance(source, InputError):
-                yield Refusal(place, source)
+                yield Refusal(index, source)
                 continue
             try:
                 staged = stage(con, source, "run", **self.how)
             except WarehouseError as error:
-                yield Refusal(place, error)
+                yield Refusal(index, error)
             else:
-                yield Batch(place, (staged,), together=False)
+                yield Batch(index, (staged,), together=False)
 
 
 def source_list(sources: object) -> list[object]:
@@ -177,7 +177,7 @@ def _open(source: object, hashed: bool, watched: bool) -> tuple[object, contextl
 
 
 def _batch_key(source: object, given: FileFormat | None, mapping: ColumnNames) -> _Key | None:
-    """Return what files must share to be read together, or None for those read alone."""
+    """Return the key that files read together must share, or None for files read alone."""
     if not isinstance(source, LocalFile) or not source.head:
         return None
     try:

@@ -29,17 +29,17 @@ _PIECES = 8
 _FIRST = 20_000
 _FEW = 2_000
 # Row ids of a table made in the open transaction start at a large number, not at 0.
-PLACE = "rowid - (select min(rowid) from staged) + 1"
+POSITION = "rowid - (select min(rowid) from staged) + 1"
 # The problem of a row that could not be read, if there is the column.
 UNREAD = "fault is not null"
 _SERVICE_COLUMNS = ("rank", "shown", "fault", "fields", "line", "tag", "place")
-# What may be wrong with readable preferences: checked last, because it makes no sense for broken
+# Problems of readable preferences: checked last, because it makes no sense for broken
 # ones.
 _CONTRADICTIONS = ("level_zero_and_not", "preferred_in_a_circle")
 
 # Problems as `(line, reason)`, without a line where the source has none.
-Places = list[tuple[int | None, str]]
-Words = Callable[[Iterable["Problem"]], Places]
+LineProblems = list[tuple[int | None, str]]
+Words = Callable[[Iterable["Problem"]], LineProblems]
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -49,9 +49,9 @@ class SeveralSystemsError(InputError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One offending row: its place (a line or row number), its ids, what is wrong with it."""
+    """One offending row: its position (a line or row number), its ids, what is wrong with it."""
 
-    place: int
+    position: int
     query_id: str | None
     doc_id: str | None
     reason: str
@@ -62,22 +62,22 @@ def problems(
     con: Connection,
     kind: Kind,
     *,
-    place: str,
+    position: str,
     word: str = "score",
     unread: str | None = UNREAD,
     unique: bool = False,
 ) -> tuple[list[Problem], int]:
-    """Return the first problems of the table `staged` by place, and the count of all.
+    """Return the first problems of the table `staged` by position, and the count of all.
 
-    `place` is the SQL of a row's place; `word` is the name of a run's value; the rest is as in
+    `position` is the SQL of a row's position; `word` is the name of a run's value; the rest is as in
     `any_problem`.
     """
     if not any_problem(con, kind, unread=unread, unique=unique):
-        return _contradictions(con, kind, place, word)
+        return _contradictions(con, kind, position, word)
     complete(con)
     names = ["unreadable", "empty_id", "document_twice", "value_not_a_number"]
-    found, total = _failing(con, kind, names, place, word)
-    return (found, total) if total else _contradictions(con, kind, place, word)
+    found, total = _failing(con, kind, names, position, word)
+    return (found, total) if total else _contradictions(con, kind, position, word)
 
 
 def any_problem(
@@ -113,7 +113,7 @@ def list_key(together: bool) -> tuple[str, ...]:
 def _pieces(
     con: Connection, lists: str, size: int, stretch: tuple[int, int] | None = None
 ) -> list[tuple[int, int]]:
-    """Divide ranked lists, or those of a stretch, into pieces of about so many rows.
+    """Divide ranked lists, or the lists of a stretch, into pieces of about so many rows.
 
     No list is divided. If a list does not stand together, there is one piece.
     """
@@ -135,7 +135,7 @@ def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[in
 def complete(con: Connection) -> None:
     """Add the columns that checks name to `staged`, if it was read without them.
 
-    Every check but `any_problem` and those of ranked lists is run on a complete table.
+    Every check but `any_problem` and checks of ranked lists is run on a complete table.
     """
     present = types_of(con)
     if "fault" not in present:
@@ -146,11 +146,11 @@ def complete(con: Connection) -> None:
 
 
 def _contradictions(
-    con: Connection, kind: Kind, place: str, word: str
+    con: Connection, kind: Kind, position: str, word: str
 ) -> tuple[list[Problem], int]:
     if kind != "preferences":
         return [], 0
-    return _failing(con, kind, _CONTRADICTIONS, place, word)
+    return _failing(con, kind, _CONTRADICTIONS, position, word)
 
 
 def _value(kind: Kind) -> str:
@@ -158,11 +158,11 @@ def _value(kind: Kind) -> str:
 
 
 def _failing(
-    con: Connection, kind: Kind, names: Iterable[str], place: str, word: str
+    con: Connection, kind: Kind, names: Iterable[str], position: str, word: str
 ) -> tuple[list[Problem], int]:
     """Return the first problems that some checks find, and the count of all."""
     value = _value(kind)
-    words = {"line": place, "word": word if kind == "run" else value, "value": value}
+    words = {"line": position, "word": word if kind == "run" else value, "value": value}
     checks = [render(f"checks/{name}", key=KEYS[kind], **words) for name in names]
     found = run(con, "ingest/problems", checks=checks, limit=LIMIT)
     total = int(found[0][5]) if found else 0
@@ -183,7 +183,7 @@ def check_staged(
     kind: Kind,
     source: str,
     *,
-    place: str = PLACE,
+    position: str = POSITION,
     words: Words | None = None,
     bad: BadLines | None = None,
     diagnosis: Callable[[], str] = str,
@@ -193,9 +193,9 @@ def check_staged(
     """Raise InputError for the problems of the table `staged` and the `bad` lines outside it.
 
     The rules for rows are applied first; what is wrong in a row that they leave out does not matter.
-    `words` says each problem with its place, the line by default; `diagnosis` says what the source
-    as a whole is, if anything; `columns` are those of a table, by ours. The other
-    arguments are those of `problems`.
+    `words` says each problem with its position, the line by default; `diagnosis` says what the source
+    as a whole is, if anything; `columns` maps our columns to a table's. The other
+    arguments are as in `problems`.
     """
     rules = row_rules.current()
     tag = None if columns is None else columns.get("tag")
@@ -203,11 +203,11 @@ def check_staged(
         _refuse_several_systems(con, kind, source, rules.where if rules else None, tag)
     if rules is not None:
         complete(con)
-        place = rules.apply(con, kind, source, place, how.get("word", "score"))
+        position = rules.apply(con, kind, source, position, how.get("word", "score"))
         how |= {"unread": UNREAD, "unique": False}
     if kind != "run" and row_rules.reads_words():
         run(con, "ingest/words_kept")
-    found, total = problems(con, kind, place=place, **how)
+    found, total = problems(con, kind, position=position, **how)
     total += bad.total if bad else 0
     if not total:
         return
@@ -233,8 +233,8 @@ def check_staged(
         name = _written((columns or {}).get("value", "relevance"))
         chosen = option("relevance", f"{name} = {literal(word[0][0])}")
         message += f"; {chosen} gives the rows with this word the relevance 1, and others 0"
-    places = [*(words or in_words)(found), *(bad.problems if bad else ())]
-    raise refuse(source, places, total, opening=message)
+    line_problems = [*(words or in_words)(found), *(bad.problems if bad else ())]
+    raise refuse(source, line_problems, total, opening=message)
 
 
 def several_systems(
@@ -266,14 +266,14 @@ def _refuse_several_systems(
 
     query, tags, repeats = found[0]
     of_query = "" if query is None else f" for query {query[:80]!r}"
-    told = listing((str(tag)[:40] for tag in tags), 4)
+    listed = listing((str(tag)[:40] for tag in tags), 4)
     what = "systems" if kind == "run" else "splits"
     tag = next((tag for tag in tags if "test" in tag.lower()), min(tags, key=len))
     one = option("where", f"{_written(name)} = {literal(tag[:80])}")
     together = "all as one run" if kind == "run" else "all"
     every = "" if repeats else f", or {together}, {option('where', 'true')}"
     raise SeveralSystemsError(
-        f"{source}: holds rows of several {what} (the column {name} has {told}{of_query}): "
+        f"{source}: holds rows of several {what} (the column {name} has {listed}{of_query}): "
         f"read one of them, {one}{every}"
     )
 
@@ -285,11 +285,11 @@ def _written(name: str) -> str:
     return name if _NAME.fullmatch(name) else ident(name)
 
 
-def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Places:
-    """Return the problems as `(line, reason)`; `where` converts a place to a line number."""
+def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> LineProblems:
+    """Return the problems as `(line, reason)`; `where` converts a position to a line number."""
     return [
         (
-            where(problem.place),
+            where(problem.position),
             problem.reason
             + ("" if problem.earlier is None else f", first on line {where(problem.earlier)}"),
         )
@@ -297,22 +297,22 @@ def in_words(found: Iterable[Problem], where: Callable[[int], int] = int) -> Pla
     ]
 
 
-def in_words_by_row(found: Iterable[Problem], row_of: Callable[[int], int] = int) -> Places:
+def in_words_by_row(found: Iterable[Problem], row_of: Callable[[int], int] = int) -> LineProblems:
     """Return the problems of a source without lines: the reason names the row.
 
-    `row_of` converts a place to the number of a row.
+    `row_of` converts a position to the number of a row.
     """
     return [
         (
             None,
-            f"row {row_of(problem.place):,}: {problem.reason}"
+            f"row {row_of(problem.position):,}: {problem.reason}"
             + ("" if problem.earlier is None else f", first in row {row_of(problem.earlier):,}"),
         )
         for problem in found
     ]
 
 
-def in_words_by_key(found: Iterable[Problem]) -> Places:
+def in_words_by_key(found: Iterable[Problem]) -> LineProblems:
     """Return the problems of a nested source: the reason names query and document."""
     return [
         (None, problem.reason if problem.earlier else f"{_keys(problem)}: {problem.reason}")
@@ -451,8 +451,8 @@ def run_warnings(
             found.setdefault(one, []).append(f"the column {value!r} is read as scores: {_lowest()}")
     elif ranked_by == "score":
         rise = render("checks/scores_rise", list_key=key, number=number, rows=_FEW)
-        told = f"the scores rise from the first to the last document of each list: {_lowest()}"
-        found |= {one: [told] for one, _ in con.execute(rise).fetchall() if one not in found}
+        warning = f"the scores rise from the first to the last document of each list: {_lowest()}"
+        found |= {one: [warning] for one, _ in con.execute(rise).fetchall() if one not in found}
     sign = -1 if ranked_by == "rank" else 1
     own = those("checks/own_document", sign=sign) if _may_find_itself(con) else {}
     every = lists("staged_ranking") if own else {}
@@ -514,12 +514,12 @@ def _own_document() -> str:
 
 
 def any_gap(con: Connection) -> bool:
-    """Whether the ranks of a staged run leave places out."""
+    """Whether the ranks of a staged run have gaps."""
     return bool(run(con, "checks/rank_gaps", limit=1))
 
 
 def refuse_gaps(con: Connection, source: str, name: str = "rank") -> None:
-    """Refuse a run ranked by ranks that leave places out: what stood there is not known.
+    """Refuse a run ranked by ranks that have gaps: the documents in the gaps are unknown.
 
     `name` is the name of their column.
     """
@@ -527,7 +527,7 @@ def refuse_gaps(con: Connection, source: str, name: str = "rank") -> None:
     if not found:
         return
     total = int(found[0][4])
-    places = [
+    gaps = [
         (
             None,
             f"query {query[:80]!r}: {counted(documents, 'document')} with the ranks {low:g} to {high:g}",
@@ -536,16 +536,16 @@ def refuse_gaps(con: Connection, source: str, name: str = "rank") -> None:
     ]
     as_scores = option("column", ("score", name))
     opening = (
-        f"the ranks leave places out in {counted(total, 'query')}, and there are no scores: "
-        "give every place its document, or, if only the order counts, read the ranks as scores "
+        f"the ranks have gaps in {counted(total, 'query')}, and there are no scores: "
+        "give every rank its document, or, if only the order counts, read the ranks as scores "
         f"({as_scores} and {option('lower-is-better')})"
     )
     if any(low < 0 or low % 1 or high % 1 for _, _, low, high, _ in found):
         opening = (
-            f"the ranks are no places, 1 and up, in {counted(total, 'query')}: if they are scores, say "
-            f"so: {as_scores}, and {option('lower-is-better')} if the lowest is the best"
+            f"the ranks are not whole numbers from 1 up in {counted(total, 'query')}: if they are "
+            f"scores, say so: {as_scores}, and {option('lower-is-better')} if the lowest is the best"
         )
-    raise refuse(source, places, total, opening=opening)
+    raise refuse(source, gaps, total, opening=opening)
 
 
 def drop_service_columns(con: Connection, kind: Kind, columns: Iterable[str]) -> None:

@@ -44,7 +44,7 @@ _TAGS: Mapping[Kind, str] = {
     "seed trial fold name",
     "qrels": "split splits subset partition fold",
 }
-# What stands between the ids in a cell of several.
+# The separators of the ids in a cell of several.
 _PARTS = r"[ |;,]|\[.*\]\Z"
 # RecBole writes the type of a column after its name.
 _TYPED = r":(token|float)(_seq)?\Z"

@@ -103,16 +103,16 @@ class Delimited(FileFormat):
             sample=lambda name: _first_cells(source, self.delimiter, header.index(name)),
         )  # fmt: skip
         with self._records(con, [source], len(header), blank_lines) as relation:
-            tables.fill(con, kind, relation, _by_place(found, header, source))
+            tables.fill(con, kind, relation, _numbered(found, header, source))
             rejects = staging.run(con, "ingest/rejects", limit=LIMIT)
         lines = _Lines(source, self.delimiter, rejects, staging.row_count(con))
-        told = _tidy(con, [source], kind, found)
+        warnings = _tidy(con, [source], kind, found)
         checks.check_staged(
             con, kind, source.source,
             word=ranking, unread=None, bad=lines.rejects(), columns=found,
             words=lambda problems: checks.in_words(problems, lines.of_row),
         )  # fmt: skip
-        return Reading(ranking, warnings=told, value=found.get("value"))
+        return Reading(ranking, warnings=warnings, value=found.get("value"))
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -145,7 +145,7 @@ class Delimited(FileFormat):
             sample=lambda name: _first_cells(files[0], self.delimiter, header.index(name)),
         )  # fmt: skip
         with self._records(con, files, len(header), blank_lines) as relation:
-            tables.fill(con, "run", relation, _by_place(found, header, files[0]), together=True)
+            tables.fill(con, "run", relation, _numbered(found, header, files[0]), together=True)
             if staging.any_reject(con):
                 return None
             if _tidy(con, files, "run", found):
@@ -265,33 +265,33 @@ class BareTsv(Tsv):
         return None
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
-        """Read the columns by their places."""
+        """Read the columns by their positions."""
         table = self.read_bare(con, source, _BARE[kind])
         if kind != "run":
             return reshaped.read(con, table, kind, mapping)
         third = list(table.columns)[2]
-        ((are_places, are_mixed, are_rising),) = staging.run(
+        ((are_ranks, are_mixed, are_rising),) = staging.run(
             con, "checks/places_or_scores",
             table=f"(select query_id, {third} as third from staged_table)",
         )  # fmt: skip
-        self.check_places(source, len(table.columns), are_places, are_mixed or are_rising)
-        if not are_places or third == "rank":
+        self.check_ranks(source, len(table.columns), are_ranks, are_mixed or are_rising)
+        if not are_ranks or third == "rank":
             return reshaped.read(con, table, kind, mapping)
         con.execute("alter table staged_table rename column score to rank")
         named = replace(table, columns=dict.fromkeys(("query_id", "doc_id", "rank"), "VARCHAR"))
         reading = reshaped.read(con, named, kind, mapping)
-        told = "the third column counts the documents of each query: it is read as their ranks"
-        return replace(reading, warnings=(*reading.warnings, *self.of_places(told)))
+        warning = "the third column counts the documents of each query: it is read as their ranks"
+        return replace(reading, warnings=(*reading.warnings, *self.rank_warnings(warning)))
 
-    def of_places(self, told: str) -> tuple[str, ...]:
+    def rank_warnings(self, warning: str) -> tuple[str, ...]:
         """Return the warnings about a third column that is read as ranks."""
-        return (told,)
+        return (warning,)
 
-    def check_places(
-        self, source: LocalFile, width: int, are_places: bool, are_unclear: bool
+    def check_ranks(
+        self, source: LocalFile, width: int, are_ranks: bool, are_unclear: bool
     ) -> None:
         """Refuse a third column that may be scores or ranks."""
-        if not are_places and (are_unclear or width > 3):
+        if not are_ranks and (are_unclear or width > 3):
             raise InputError(
                 f"{source.source}: it is not clear whether its third column is a score or a rank: put a "
                 f"line with the names of its {width} columns on top (query_id, doc_id, score or rank, "
@@ -319,15 +319,15 @@ class MsMarco(BareTsv):
         is_it = counts([row[0] for row in rows], [float(row[2]) for row in rows])
         return Confidence.CONTENT if is_it else Confidence.NONE
 
-    def of_places(self, told: str) -> tuple[str, ...]:
+    def rank_warnings(self, warning: str) -> tuple[str, ...]:
         """Say nothing: it is the format."""
         return ()
 
-    def check_places(
-        self, source: LocalFile, width: int, are_places: bool, are_unclear: bool
+    def check_ranks(
+        self, source: LocalFile, width: int, are_ranks: bool, are_unclear: bool
     ) -> None:
         """Refuse a third column that is no rank."""
-        if not are_places:
+        if not are_ranks:
             raise InputError(
                 f"{source.source}: a run of MS MARCO has the rank in its third column, from 1 on down "
                 f"each list, and this one has not; if it is the score, {option('format', 'bare')}"
@@ -363,7 +363,7 @@ def _looks_bare(kind: Kind, rows: Sequence[Sequence[str]]) -> bool:
     return max(thirds) <= HIGHEST_GRADE and not counts([row[0] for row in rows], thirds)
 
 
-def _by_place(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
+def _numbered(found: Mapping[str, str], header: Sequence[str], file: LocalFile) -> tables.Columns:
     """Return the columns of records, which are identified by position."""
     columns = {ours: (f"c{header.index(theirs)}", "text") for ours, theirs in found.items()}
     return tables.trimmed_numbers(columns) if file.traits.has_blank else columns
@@ -413,10 +413,10 @@ def _header(file: LocalFile, delimiter: str) -> tuple[list[str], int]:
     raise EmptyError(file.source, "line")
 
 
-def _first_cells(file: LocalFile, delimiter: str, place: int) -> list[str]:
+def _first_cells(file: LocalFile, delimiter: str, index: int) -> list[str]:
     """Return the first cells of a column below its name."""
     rows = (record for _, record in _records(file, delimiter) if _has_content(record))
-    return [record[place] for record in islice(rows, 1, 101) if len(record) > place]
+    return [record[index] for record in islice(rows, 1, 101) if len(record) > index]
 
 
 def _has_content(record: Sequence[str]) -> bool:
@@ -470,8 +470,8 @@ class _Lines:
         """Return the lines of the refused records."""
         while len(self._record_lines) < len(self._reasons) and self._step():
             pass
-        places = ((self._record_lines.get(n, n), reason) for n, reason in self._reasons.items())
-        return BadLines(list(places), self._total)
+        problems = ((self._record_lines.get(n, n), reason) for n, reason in self._reasons.items())
+        return BadLines(list(problems), self._total)
 
     def of_row(self, number: int) -> int:
         """Return the line on which a row begins."""

@@ -2,7 +2,7 @@
 
 A scan of the bytes finds the traits of a text that tell whether the fast way of reading it is safe, in
 a fraction of the reading time; binary files are not scanned. The hash, if requested, is made from the
-same bytes; that of a long file is computed in parallel with what follows.
+same bytes; the hash of a long file is computed in parallel with reading.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _GLOB = re.compile(r"[*?\[\]{}]|://")
 
 
 class TextTraits:
-    """What the bytes of a text say about how to read it, found block by block."""
+    """The properties of a text that decide how it is read, found block by block."""
 
     def __init__(self) -> None:
         self.has_blank = self.has_tab = self.has_underscore = self.has_feed = False
@@ -235,7 +235,7 @@ def open_file(
 
 
 def _state(text: str) -> tuple[int, ...] | None:
-    """Return what changes with a file's content; None if there is no such file."""
+    """Return values that change with a file's content; None if there is no such file."""
     try:
         found = Path(text).stat()
     except (OSError, ValueError):

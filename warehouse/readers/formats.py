@@ -1,4 +1,4 @@
-"""What a format is: its names, what it can hold, how a file of it is recognised, and how it is read."""
+"""A format: its names and contents, how a file of it is recognised, and how it is read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a format says of a source that it has read into the table `staged`.
+    """A format's notes on a source that it has read into the table `staged`.
 
     `ranked_by` says what the scores of a run are, `tag` is its TREC tag, `warnings` are about the
     source as a whole, `about` is what its header says of it, and `value` is the name of the column from
@@ -100,19 +100,19 @@ class Table:
 
     def check(self, con: Connection, check: str, **values: Any) -> None:
         """Refuse the rows that a check finds: their numbers, the problem, the earlier row, the count."""
-        found = staging.run(con, check, place=checks.PLACE, limit=LIMIT, **values)
+        found = staging.run(con, check, place=checks.POSITION, limit=LIMIT, **values)
         if found:
             problems = [checks.Problem(row, None, None, why, at) for row, why, at, _ in found]
             raise self.refuse(problems, int(found[0][3]))
 
     def in_words(
         self, found: Iterable[checks.Problem], row_of: Callable[[int], int] = int
-    ) -> checks.Places:
-        """Return the problems by line or by row; `row_of` converts a place to a row."""
+    ) -> checks.LineProblems:
+        """Return the problems by line or by row; `row_of` converts a position to a row."""
         if self.line_of is None:
             return checks.in_words_by_row(found, row_of)
         line_of = self.line_of
-        return checks.in_words(found, lambda place: line_of(row_of(place)))
+        return checks.in_words(found, lambda position: line_of(row_of(position)))
 
 
 # The contents of tables with named columns.
@@ -132,13 +132,13 @@ class Format(ABC):
 
     name: ClassVar[str]
     contents: ClassVar[tuple[Contents, ...]]
-    """What a source of this format may hold."""
+    """The possible contents of a source of this format."""
     lacks: ClassVar[Mapping[Contents, str]] = {}
     """Why it cannot hold something that one might expect."""
     names_columns: ClassVar[bool] = False
     """Whether its columns have names, so that the user can map them to ours."""
     unit: ClassVar[str] = "line"
-    """What its data consist of, for messages."""
+    """The unit in which its data are counted, for messages."""
 
     @abstractmethod
     def source_name(self, source: Any) -> str:
@@ -188,7 +188,7 @@ class FileFormat(Format):
     aliases: ClassVar[tuple[str, ...]] = ()
     suffixes: ClassVar[tuple[str, ...]] = ()
     text_size: ClassVar[int] = 1
-    """The size of its content as TREC text relative to that of a file, measured on large runs."""
+    """The size of its content as TREC text relative to the size of a file, measured on large runs."""
 
     def source_name(self, source: LocalFile) -> str:
         """Return the path as given, or <stdin>."""
@@ -207,7 +207,7 @@ class FileFormat(Format):
         return kind
 
     def batch_key(self, file: LocalFile, mapping: ColumnNames) -> tuple[object, ...] | None:
-        """Return what runs must share to be read in one statement; None if it must be read alone.
+        """Return the key that runs read in one statement must share; None if it must be read alone.
 
         Raises InputError if reading it alone would raise it.
         """

@@ -173,7 +173,7 @@ def _read_table(con: Connection, table: Table, mapping: ColumnNames) -> tuple[st
     columns = columns if table.typed else tables.trimmed_numbers(columns)
     tables.fill(con, "qrels", "staged_table", columns)
     warnings = () if table.typed else tables.trim_ids(con, ["query_id", "doc_id"])
-    found, total = checks.problems(con, "qrels", place=checks.PLACE, unread=None)
+    found, total = checks.problems(con, "qrels", position=checks.POSITION, unread=None)
     if total:
         raise table.refuse(found, total)
     return warnings

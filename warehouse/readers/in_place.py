@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.config import allowed_places
-from warehouse.config.allowed_places import is_allowed
+from warehouse.config import allowed_paths
+from warehouse.config.allowed_paths import is_allowed
 from warehouse.errors import InputError, UsageError, WarehouseError, command, option, url
 from warehouse.readers import Staged, clear, stage, staging
 from warehouse.readers.files import open_file
@@ -38,7 +38,7 @@ class PredictionFile:
     run_id: int
     dataset: str
     run: str
-    place: str
+    location: str
     sha256: str
     format: str
     columns: str
@@ -48,16 +48,16 @@ class PredictionFile:
     def refused(self, reason: str) -> InputError:
         """Return the error for a file that does not have the predictions any more."""
         return InputError(
-            f"{self.place}: {reason}, and the predictions of run {self.run} are in no other place: put "
-            "the file back as it was, or remove the run and load it again: "
+            f"{self.location}: {reason}, and the predictions of run {self.run} are in no other place: "
+            "put the file back as it was, or remove the run and load it again: "
             f"{command(f'forget {shlex.quote(self.run)}', self.dataset)}"
         )
 
 
-def place_of(staged: Staged) -> str:
+def location_of(staged: Staged) -> str:
     """Return where the file of a staged run lies: its URL, or its absolute path.
 
-    Raises UsageError for what cannot be read a second time.
+    Raises UsageError for a source that cannot be read a second time.
     """
     if staged.source_sha256 is not None and staged.repeated is None:
         named = url(staged.source)
@@ -84,7 +84,7 @@ def files_of(con: Connection, run_ids: Sequence[int] | None = None) -> list[Pred
     return [PredictionFile(*row) for row in rows]
 
 
-def bring(con: Connection, run_ids: Sequence[int]) -> bool:
+def provide_predictions(con: Connection, run_ids: Sequence[int]) -> bool:
     """Let the relation `prediction` have the predictions of some runs, wherever they lie.
 
     Those that stay in files are read into a temporary table, unless they are in it, and a view of
@@ -127,7 +127,7 @@ def _read(con: Connection, reader: Connection, file: PredictionFile) -> None:
     with scratch_folder(database.shared_folder()) as folder:
         try:
             staged = stage(
-                reader, file.place, "run", format=file.format, columns=json.loads(file.columns),
+                reader, file.location, "run", format=file.format, columns=json.loads(file.columns),
                 normalise=file.normalise, where=file.where, empty=True,
             )  # fmt: skip
         except (WarehouseError, TypeError, ValueError) as error:  # the columns may be no JSON
@@ -146,18 +146,19 @@ def _read(con: Connection, reader: Connection, file: PredictionFile) -> None:
         clear(reader)
 
 
-def allow(con: Connection, places: Iterable[str] | None = None) -> None:
-    """Allow that some places are read from now on, also by copies, or all that the database names."""
-    allowed_places.allow([file.place for file in files_of(con)] if places is None else places)
+def allow(con: Connection, locations: Iterable[str] | None = None) -> None:
+    """Allow reading from some locations, also by copies, or from all that the database names."""
+    named = (file.location for file in files_of(con))
+    allowed_paths.allow(named if locations is None else locations)
 
 
 def _check_allowed(con: Connection, file: PredictionFile) -> None:
-    """Refuse a place that the user has not named: somebody else may have made the database."""
+    """Refuse a location that the user has not named: somebody else may have made the database."""
     path = _database(con)
-    if not is_allowed(file.place, path):
+    if not is_allowed(file.location, path):
         raise InputError(
-            f"{file.place}: has the predictions of run {file.run}, says the database, but lies outside "
-            "its folder, and nobody here has allowed to read it. If you trust the database: "
+            f"{file.location}: has the predictions of run {file.run}, says the database, but lies "
+            "outside its folder, and nobody here has allowed to read it. If you trust the database: "
             f"warehouse init --allow-place --db {shlex.quote(str(path))}"
         )
 
@@ -172,10 +173,10 @@ def _database(con: Connection) -> Path:
 
 def _reason(file: PredictionFile, error: Exception) -> str:
     """Return why a file cannot be read: it has changed, or what the error says."""
-    with contextlib.suppress(InputError), open_file(file.place) as opened:
+    with contextlib.suppress(InputError), open_file(file.location) as opened:
         if opened.sha256 != file.sha256:
             return _CHANGED
-    return str(error).removeprefix(f"{file.place}: ")
+    return str(error).removeprefix(f"{file.location}: ")
 
 
 @contextlib.contextmanager

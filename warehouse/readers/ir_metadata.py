@@ -1,4 +1,4 @@
-"""ir_metadata: how a run was made, in YAML, in the first lines of its file or in a file beside it.
+"""ir_metadata: how a run was made, in YAML, in the first lines of its file or in a file next to it.
 
 The header of a run, as repro_eval writes it, stands between two lines, each line behind a `#`:
 
@@ -29,7 +29,7 @@ SECTIONS = frozenset(
      "schema version"}
 )  # fmt: skip
 _MOST_LINES = 100_000
-# What tirex_tracker measures all the time: too long for a tag, and no description of the run.
+# Measures of tirex_tracker over time: too long for a tag, and no description of the run.
 _SERIES = "timeseries"
 _NANOSECONDS, _ZONE = r"(\.\d{6})\d+", r"([+-]\d\d)(\d\d)$"
 
@@ -91,7 +91,7 @@ def is_one(found: object) -> bool:
 
 
 def describe(found: object, where: str) -> Description:
-    """Return what ir_metadata says of a run. Raises InputError.
+    """Return a run's description from ir_metadata. Raises InputError.
 
     >>> method = {"automatic": True, "retrieval": [{"name": "BM25"}]}
     >>> found = describe({"tag": "bm25", "method": method}, "bm25.yml")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _OBJECT = r'(?s)\{\s*("(?:[^"\\]|\\.)*"\s*:|\}\s*$)'
 _LIST = r"\[\s*\{\s*\""
 _HEAD_LINES = 100
-_JSON_PLACE = r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
+_JSON_LINE = r'^.*Malformed JSON in file ".*", at byte \d+ in (?:line|record/value) (\d+)'
 _TWICE = r'(?s)in (line|record/value) (\d+):.* has duplicate key "(.*)"'
 _DEEP = "JSON exceeds maximum recursion depth"
 _NO_BRACKETS = rb'(?s)"(?:[^"\\]|\\.)*"|[^\[\]{}"]+'
@@ -96,7 +96,7 @@ class JsonLines(FileFormat):
             keep_words=kind != "run" and row_rules.reads_words(),
         )
         checks.check_staged(
-            con, kind, source.source, place="line", word=ranking, bad=bad, columns=found
+            con, kind, source.source, position="line", word=ranking, bad=bad, columns=found
         )
         return Reading(ranking, value=found.get("value"))
 
@@ -151,8 +151,8 @@ def _json_errors(source: str) -> Iterator[None]:
             yield
     except InputError as error:
         reason = str(error.__cause__ or "")
-        if place := re.match(_JSON_PLACE, reason):
-            raise checks.refuse(source, [(int(place[1]), "not JSON")], 1) from error
+        if found := re.match(_JSON_LINE, reason):
+            raise checks.refuse(source, [(int(found[1]), "not JSON")], 1) from error
         if twice := re.search(_TWICE, reason):
             what = f"the key {twice[3]!r} is there twice"
             line = int(twice[2]) if twice[1] == "line" else None
@@ -166,7 +166,7 @@ def _json_errors(source: str) -> Iterator[None]:
 
 
 def _refuse_deep(file: LocalFile) -> None:
-    """Refuse what is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
+    """Refuse JSON that is nested too deeply, before DuckDB reads it: DuckDB 1 would end the process."""
     with Path(file.path).open("rb") as handle:
         pieces = [handle.read()] if _is_list(file) else handle
         for number, piece in enumerate(pieces, 1):

@@ -11,14 +11,14 @@ from warehouse.errors import UsageError, nearest
 if TYPE_CHECKING:
     from warehouse.readers.ir_metadata import Description
 
-# What the rows of a source are. "iterations" are qrels with one judgment per iteration of a
+# The kinds of rows of a source. "iterations" are qrels with one judgment per iteration of a
 # document.
 Kind = Literal["run", "qrels", "iterations", "preferences", "training"]
 
 # What a source may hold beside these: attributes of documents or queries, and one set of documents that
 # is the ground truth of every query.
 Contents = Kind | Literal["attributes", "documents"]
-# What orders the documents of a run: the higher score, or the lower rank.
+# The column that orders the documents of a run: the higher score, or the lower rank.
 Ranking = Literal["score", "rank"]
 # Names that the user gives for the columns of a source: {our name: their name}.
 ColumnNames = Mapping[str, str]
@@ -41,7 +41,7 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "training": ("query_id", "doc_id"),
 }
 
-# The column of the value; that of the other kinds is relevance.
+# The column of the value; the other kinds have relevance.
 VALUES: Mapping[Kind, str] = {"run": "score", "preferences": "level"}
 
 # The subjects of attributes, and the column that names each.
@@ -82,7 +82,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Staged:
-    """What `stage` read into the temporary table `staged`.
+    """The rows that `stage` read into the temporary table `staged`.
 
     `source` is the path as given, `<stdin>` or a word for the object in memory; `source_sha256` is
     of the bytes after decompression, None for objects; `ranked_by` says what a run's column `score`

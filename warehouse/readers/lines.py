@@ -37,7 +37,7 @@ _WRONG = {
     "\ufeff": "begins with a byte order mark, as where files were put together: take it out",
     "\r": "holds a carriage return, as lines of old Macs end: end each line with a newline",
 }
-# The line of a comment begins so; that of data may.
+# A comment begins so; a line of data may, too.
 _HASH = "#"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # A number above is no relevance for certain: a file without a header may have anything there.
@@ -121,11 +121,11 @@ def counts(queries: Sequence[str], numbers: Sequence[float]) -> bool:
     >>> counts(["a", "a", "b"], [1, 2, 1]), counts(["a", "b"], [1, 1]), counts(["a", "a"], [2, 1])
     (True, False, False)
     """
-    last, place = None, -1.0
+    last, last_number = None, -1.0
     for query, number in zip(queries, numbers, strict=True):
-        if number not in ((place + 1,) if query == last else (0, 1)):
+        if number not in ((last_number + 1,) if query == last else (0, 1)):
             return False
-        last, place = query, number
+        last, last_number = query, number
     return len(set(queries)) < len(queries)
 
 

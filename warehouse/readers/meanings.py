@@ -1,4 +1,4 @@
-"""What the columns of a table mean, by the words of their names and by their first values.
+"""The meaning of the columns of a table, by the words of their names and by their first values.
 
 Errors propose a column only if both fit; a distance is proposed as such, and a place as a rank.
 """
@@ -35,14 +35,14 @@ _OTHER_WORDS = (
 _OTHER = frozenset(_OTHER_WORDS.split())
 _TRUTHS = frozenset(("true", "false", "yes", "no", "y", "n"))
 _IDS = ("query_id", "doc_id")
-# What may stand for a column of ours that is missing; a run without a score has ranks.
+# Substitutes for a missing column of ours; a run without a score has ranks.
 _FOR: Mapping[str, tuple[str, ...]] = {"rank": ("score", "distance", "rank")}
 _LABEL = re.compile(r"[A-Za-z][\w -]{0,40}")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
 def meanings(name: str) -> set[str]:
-    """Return what a column may be by its name: our columns, and distance.
+    """Return the possible meanings of a column by its name: our columns, and distance.
 
     >>> meanings("my stars"), meanings("bookTitle"), meanings("category_id"), meanings("score_time")
     ({'relevance'}, {'doc_id'}, set(), set())
@@ -64,7 +64,7 @@ def meanings(name: str) -> set[str]:
 def advice(
     kind: Kind, missing: Sequence[str], free: Sequence[str], found: Collection[str], sample: Sample
 ) -> str:
-    """Return what to do about missing columns of ours: options that were tried, or what to say.
+    """Return advice about missing columns of ours: options that were tried, or the ones to give.
 
     `free` are the columns of the source that are not read, and `found` ours that are.
 

@@ -142,7 +142,7 @@ def _register(con: Connection, table: Any) -> Iterator[str]:
         with _reading_errors(table):
             holds_objects = _holds_objects(con, table)
             if holds_objects:
-                # a later object of another type would be cast to that of the sample: 1.25 to 1
+                # a later object of another type would be cast to the sample's: 1.25 to 1
                 con.execute(f"set pandas_analyze_sample = {len(table)}")
         yield _VIEW
     finally:

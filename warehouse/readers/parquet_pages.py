@@ -15,7 +15,7 @@ _SIZE, _CHECKSUM = 3, 4
 # The most bytes that a header is given; those without long statistics take less than a hundred.
 _HEADER = 1 << 16
 _ALL_BITS = 0xFFFFFFFF
-# Thrift's types of fields, by what follows them.
+# Thrift's types of fields.
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 0, 1, 2, 3, 7, 8, 12
 _INTEGERS = (4, 5, 6)
 _LISTS = (9, 10)
@@ -29,20 +29,20 @@ def any_damaged(file: BinaryIO, chunks: Iterable[tuple[int, int]]) -> bool:
     return any(_is_damaged(file, start, start + size) for start, size in chunks)
 
 
-def _is_damaged(file: BinaryIO, place: int, end: int) -> bool:
-    while place < end:
-        header = _Header(_bytes(file, place, _HEADER))
+def _is_damaged(file: BinaryIO, offset: int, end: int) -> bool:
+    while offset < end:
+        header = _Header(_bytes(file, offset, _HEADER))
         try:
             fields = header.numbers()
         except (IndexError, ValueError, RecursionError):
             return False
-        place += header.place
+        offset += header.size
         size, checksum = fields.get(_SIZE, -1), fields.get(_CHECKSUM)
         if size < 0:
             return False
-        if checksum is not None and zlib.crc32(_bytes(file, place, size)) != checksum & _ALL_BITS:
+        if checksum is not None and zlib.crc32(_bytes(file, offset, size)) != checksum & _ALL_BITS:
             return True
-        place += size
+        offset += size
     return False
 
 
@@ -52,11 +52,11 @@ def _bytes(file: BinaryIO, start: int, size: int) -> bytes:
 
 
 class _Header:
-    """The header of a page, read from its first byte on; `place` is then its length."""
+    """The header of a page, read from its first byte on; `size` is then its length."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.place = 0
+        self.size = 0
 
     def numbers(self) -> dict[int, int]:
         """Return its fields that are integers."""
@@ -72,8 +72,8 @@ class _Header:
         return found
 
     def _byte(self) -> int:
-        self.place += 1
-        return self._data[self.place - 1]
+        self.size += 1
+        return self._data[self.size - 1]
 
     def _unsigned(self) -> int:
         value = shift = 0
@@ -94,10 +94,10 @@ class _Header:
         if kind in _INTEGERS:
             self._unsigned()
         elif kind in (_BYTE, _DOUBLE):
-            self.place += 1 if kind == _BYTE else 8
+            self.size += 1 if kind == _BYTE else 8
         elif kind == _BINARY:
             length = self._unsigned()
-            self.place += length
+            self.size += length
         elif kind == _STRUCT:
             self.numbers()
         elif kind in _LISTS:

@@ -22,7 +22,7 @@ class Preferences(FileFormat):
     contents = ("qrels", "preferences")
 
     def sniff(self, head: Head) -> Confidence:
-        """Take what is wanted as preferences; qrels are preferences if that is said."""
+        """Take files that are read as preferences; qrels only if the caller says so."""
         is_wanted = head.contents == "preferences"
         return Confidence.CERTAIN if is_wanted else Confidence.NONE
 
@@ -40,5 +40,5 @@ class Preferences(FileFormat):
         bad = insert_lines(
             con, source, "ingest/field_lines", kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind]
         )
-        checks.check_staged(con, kind, source.source, place="line", bad=bad)
+        checks.check_staged(con, kind, source.source, position="line", bad=bad)
         return Reading(warnings=hash_warnings(con, source))

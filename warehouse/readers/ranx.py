@@ -273,12 +273,12 @@ def _read_parts(con: Connection, source: str, kind: Kind, parts: Iterable[_Part]
     if not empty:
         return Reading()
     what = f"{counted(empty, 'query')} without a document"
-    told = {
+    warning = {
         "run": f"{what}: the run answers {'it' if empty == 1 else 'them'} with nothing",
         "qrels": f"{what} passed over: to count them, judge one with relevance 0",
         "training": f"{what}: the size of the training set counts {'it' if empty == 1 else 'them'}",
     }
-    return Reading(warnings=(told.get(kind, told["qrels"]),))
+    return Reading(warnings=(warning.get(kind, warning["qrels"]),))
 
 
 def _unfold(con: Connection, source: str, kind: Kind, content: str, bound: dict[str, str]) -> int:

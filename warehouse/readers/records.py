@@ -64,7 +64,7 @@ def read_records(
 ) -> Table:
     """Fill `staged_table` with the fields of records, which go to the engine as JSON Lines.
 
-    `name` is that of the source in messages; the columns of `ids` keep all their digits.
+    `name` is the source's name in messages; the columns of `ids` keep all their digits.
     """
     with scratch_folder() as folder:
         path = folder / "records.jsonl"
@@ -115,7 +115,7 @@ def columns_of_arrays(
     """Return the records of a mapping of columns, of which one has the documents; None for others.
 
     A column is a list or an array. With two dimensions, each row belongs to one query; without a
-    column of queries, its place from 0 is the query's id. `name` is that of the source in messages.
+    column of queries, its place from 0 is the query's id. `name` is the source's name in messages.
 
     >>> columns_of_arrays("<dict>", {"doc_id": [["a", "b"]], "score": [[0.5, 0.25]]}, "run", {})
     [{'doc_id': ['a', 'b'], 'score': [0.5, 0.25], 'query_id': 0}]
@@ -138,8 +138,8 @@ def columns_of_arrays(
     columns = {key: one for key, one in lists.items() if one is not None}
     lengths = {key: len(one) for key, one in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{key} {length:,}" for key, length in lengths.items())
-        raise InputError(f"{name}: its columns are not of one length: {told}")
+        sizes = ", ".join(f"{key} {length:,}" for key, length in lengths.items())
+        raise InputError(f"{name}: its columns are not of one length: {sizes}")
     if column("query_id") is None and columns[documents] and _is_list(columns[documents][0]):
         columns["query_id"] = list(range(len(columns[documents])))
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -55,13 +55,13 @@ def of_files() -> list[FileFormat]:
 
 
 def of_objects() -> list[ObjectFormat]:
-    """Return the formats of objects in memory; those of extensions are asked first."""
+    """Return the formats of objects in memory; extensions' formats are asked first."""
     return [*(one for one in _added() if isinstance(one, ObjectFormat)), *IN_MEMORY]
 
 
 # The names of all of our columns.
 _COLUMN_NAMES = {name for columns in COLUMNS.values() for name in columns}
-# What is read from sources, as the subject of a sentence.
+# The kinds of rows, as the subject of a sentence.
 _WHAT: Mapping[Contents, str] = {
     "run": "a run is",
     "qrels": "qrels are",

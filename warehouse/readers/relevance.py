@@ -21,9 +21,9 @@ _ONE = "write one expression over the columns of a judgment, as in relevance >= 
 def with_relevance(
     con: Connection, expression: str | None, columns: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return the names of columns, with that of the relevance, which the expression may name.
+    """Return the names of columns, with the relevance's, which the expression may name.
 
-    Raises UsageError for what is not one scalar expression, and for two columns of the source.
+    Raises UsageError unless it is one scalar expression, and for two columns of the source.
 
     >>> import duckdb
     >>> with_relevance(duckdb.connect(), "rating >= 4", {"doc_id": "item"})

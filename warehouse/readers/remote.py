@@ -247,7 +247,7 @@ def _blamed(named: str) -> Iterator[None]:
 
 
 def _within(seconds: float, ask: Callable[[], _T]) -> _T:
-    """Return what a server answers. Raises TimeoutError if it does not in so many seconds."""
+    """Return a server's answer. Raises TimeoutError if it does not in so many seconds."""
     answers: list[_T] = []
     errors: list[BaseException] = []
 

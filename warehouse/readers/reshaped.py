@@ -62,7 +62,7 @@ def read(
 
     A row with a list of documents gives a row for each of them. A list of ids alone is a ranked list:
     its places are the ranks of a run; in qrels each document has the relevance 1, unless numbers stand
-    beside it that nothing reads. Raises InputError and UsageError. The tables that it made are gone
+    next to it that nothing reads. Raises InputError and UsageError. The tables that it made are gone
     afterwards, `staged_table` too.
     """
     source = table.source
@@ -98,7 +98,7 @@ def read(
             if not table.typed:
                 warnings += tables.tidy_ids(con, source, kind, found)
 
-        def words(problems: Iterable[checks.Problem]) -> checks.Places:
+        def words(problems: Iterable[checks.Problem]) -> checks.LineProblems:
             return table.in_words(problems, lambda row: _source_row(con, relation, row))
 
         checks.check_staged(

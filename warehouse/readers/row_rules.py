@@ -28,7 +28,7 @@ CONDITION = "write one condition over the columns of the file, as in rating >= 4
 
 @dataclass(frozen=True)
 class RowRules:
-    """A condition over our columns, and what becomes of rows that repeat; `told` are sentences.
+    """A condition over our columns, and what becomes of rows that repeat; `warnings` are sentences.
 
     Where all rows are `all_alike`, one relevance is given for them, and a table needs no column of it.
     An expression that gives the relevance `reads_words` if it has a text.
@@ -38,7 +38,7 @@ class RowRules:
     repeated: str | None = None
     all_alike: bool = False
     reads_words: bool = False
-    told: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def apply(self, con: Connection, kind: Kind, source: str, place: str, word: str) -> str:
         """Apply them to the table `staged`; return the SQL of a row's place in the source, now a column.
@@ -81,7 +81,7 @@ class RowRules:
             }
             word = words.get(str(rule), f"the {rule}")
             verb = "repeats" if gone == 1 else "repeat"
-            self.told.append(
+            self.warnings.append(
                 f"{counted(gone, 'row')} {verb} a document of a query: {word} of its rows counts"
             )
 

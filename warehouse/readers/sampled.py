@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _LAYOUT = "query iteration document stratum relevance"
-# Where a line has the document, what becomes the iteration, and the relevance.
-_PLACES = {"doc_id": 3, "iteration": 4, "relevance": 5}
+# The fields of a line with the document, the stratum as the iteration, and the relevance.
+_FIELDS = {"doc_id": 3, "iteration": 4, "relevance": 5}
 
 
 class Sampled(FileFormat):
@@ -42,7 +42,7 @@ class Sampled(FileFormat):
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
             con, source, "ingest/field_lines",
-            kind=kind, expected=len(_LAYOUT.split()), layout=_LAYOUT, places=_PLACES,
+            kind=kind, expected=len(_LAYOUT.split()), layout=_LAYOUT, places=_FIELDS,
         )  # fmt: skip
-        checks.check_staged(con, "qrels", source.source, place="line", bad=bad)
+        checks.check_staged(con, "qrels", source.source, position="line", bad=bad)
         return Reading(warnings=hash_warnings(con, source))

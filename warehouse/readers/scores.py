@@ -21,7 +21,7 @@ from warehouse.readers.lines import insert_lines, is_number
 from warehouse.readers.tables import is_nested
 from warehouse.sql_text.quoting import ident
 
-# The formats of lines without a header; the others are those of tables.
+# The formats of lines without a header; the others are formats of tables.
 LINES = ("trec_eval", "ir_measures")
 # Our columns, each with the names that it is known by.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -38,7 +38,7 @@ _REAL = re.compile("FLOAT|DOUBLE|DEC")
 
 @dataclass(frozen=True)
 class StagedScores:
-    """What `stage_scores` read into `staged (place, run, query_id, metric, value_text, value)`.
+    """The rows that `stage_scores` read into `staged (place, run, query_id, metric, value_text, value)`.
 
     `has_run` says whether the source names the run of each value. Lines of all queries together have
     the query `all`. `texts` are what has no numbers, as trec_eval's runid, and is left out.
@@ -62,7 +62,7 @@ def stage_scores(
     """Read values by run, query and metric into the temporary table `staged`.
 
     `queries` is a relation with the column `query_id`: of the two first columns of lines, the queries
-    are the one that holds these. `columns` maps our columns to those of a table. A value that is empty,
+    are the one that holds these. `columns` maps our columns to a table's. A value that is empty,
     null or NaN is undefined. Raises InputError and UsageError.
 
     >>> from warehouse.store import database
@@ -189,13 +189,13 @@ def _from_table(con: Connection, table: Table, mapping: Mapping[str, str]) -> St
         if name is not None:
             found[ours] = name
     families = {ours: _family(table.columns[name]) for ours, name in found.items()}
-    place = checks.PLACE.replace("staged", "staged_table")
+    position = checks.POSITION.replace("staged", "staged_table")
     staging.run(
         con,
         "ingest/score_rows",
         columns=found,
         families=families,
-        place=place,
+        place=position,
         metric_first=False,
         texts=[],
     )

@@ -55,7 +55,7 @@ def read(
 def batch_readings(
     con: Connection, sources: Sequence[object], ranking: Ranking, value: str
 ) -> list[Reading] | None:
-    """Return what is said of runs that fill `staged` together, or None if a row has a problem."""
+    """Return the notes about runs that fill `staged` together, or None if a row has a problem."""
     if checks.several_systems(con, together=True):
         return None
     if checks.any_problem(con, "run", unread=None, together=True):
@@ -130,10 +130,10 @@ def tidy_ids(con: Connection, source: str, kind: Kind, found: Mapping[str, str])
     Raises InputError where a cell seems to hold several ids: no column has a value for each, every query
     has one row, and most documents have blanks within.
     """
-    told = trim_ids(con, KEYS[kind])
+    warnings = trim_ids(con, KEYS[kind])
     if "value" not in found and (lists := staging.run(con, "checks/ids_in_one_cell")):
         raise several_ids(source, found["doc_id"], lists[0][0])
-    return told
+    return warnings
 
 
 def trim_ids(con: Connection, names: Iterable[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class Text(FileFormat):
     contents = ("documents",)
 
     def sniff(self, head: Head) -> Confidence:
-        """Take what looks like nothing else."""
+        """Take a file that no other format takes."""
         is_wanted = head.contents == "documents"
         return Confidence.SHAPE if is_wanted else Confidence.NONE
 
@@ -41,7 +41,7 @@ class Text(FileFormat):
             ).fetchall()
         finally:
             staging.drop(con, "staged_id")
-        checks.check_staged(con, kind, source.source, place="line")
+        checks.check_staged(con, kind, source.source, position="line")
         return Reading()
 
 

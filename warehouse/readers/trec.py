@@ -48,7 +48,7 @@ class Trec(FileFormat):
         return Confidence.LAYOUT if has_fields(head.line) else Confidence.DEFAULT
 
     def objection(self, head: Head) -> str:
-        """Refuse a run in the place of one set of documents, and what looks like TREC by chance."""
+        """Refuse a run as one set of documents, and files that look like TREC by chance."""
         return _no_set(head.line) if head.contents == "documents" else _other_layout(head)
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
@@ -56,8 +56,8 @@ class Trec(FileFormat):
         warnings: tuple[str, ...] = ()
         if kind == "run" and (header := ir_metadata.header(source)) is not None:
             warnings = _read_lines(con, source, kind, skipped=header.num_lines)
-            told = (*header.warnings, *warnings)
-            return Reading(tag=_tag(source), warnings=told, about=header.about)
+            notes = (*header.warnings, *warnings)
+            return Reading(tag=_tag(source), warnings=notes, about=header.about)
         is_simple = row_rules.current() is None and _is_regular(source.traits)
         is_simple = is_simple and (kind != "run" or len(_tags(source)) < 2)
         if not (is_simple and _read_columns(con, [source], kind)):
@@ -88,7 +88,7 @@ def _no_set(line: str) -> str:
 
 
 def _other_layout(head: Head) -> str:
-    """Return what a file holds if its first lines are not a TREC run or qrels, and what to do.
+    """Return the kind of a file whose first lines are not a TREC run or qrels, and advice.
 
     Some formats look like TREC by chance, as `user item rating time` looks like qrels.
     """
@@ -182,13 +182,14 @@ def _read_lines(
         skipped=skipped, kind=kind, expected=FIELDS[kind], layout=LAYOUT[kind],
     )  # fmt: skip
     checks.check_staged(
-        con, kind, file.source, place="line", bad=bad, diagnosis=lambda: _diagnosis(con, file, kind)
-    )
+        con, kind, file.source, position="line", bad=bad,
+        diagnosis=lambda: _diagnosis(con, file, kind),
+    )  # fmt: skip
     return (*hash_warnings(con, file), *(_long_tags(con) if kind == "run" else ()))
 
 
 def _diagnosis(con: Connection, file: LocalFile, kind: Kind) -> str:
-    """Say what the file is if most of its lines are not of this kind."""
+    """Name the kind of the file if most of its lines are not of this kind."""
     ((fields, grades),) = staging.run(con, "ingest/trec_shape", kind=kind) or [(None, None)]
     if fields is None or fields == FIELDS[kind] or fields > FIELDS[kind] == FIELDS["run"]:
         return ""

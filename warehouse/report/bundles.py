@@ -19,7 +19,7 @@ from warehouse.analyze import datasets, stored_metrics
 from warehouse.config.ownership import refuse_links
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
-from warehouse.evaluate import files
+from warehouse.evaluate import file_scoring
 from warehouse.evaluate.chain import fingerprint_of
 from warehouse.evaluate.compose import compose
 from warehouse.evaluate.plan import Plan, plan
@@ -27,7 +27,7 @@ from warehouse.evaluate.scope import ATTRIBUTES, Scope
 from warehouse.ingest import steps
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metric, Metrics, known_metric
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.readers.ir_metadata import SECTIONS
 from warehouse.readers.kinds import IDS
 from warehouse.report import signatures
@@ -39,7 +39,7 @@ from warehouse.store import database
 (MANIFEST, STATEMENT), README = BUNDLE_FILES, "README.md"
 _BOARD, _VALUES, _QRELS = "board.csv", "query_values.csv", "data/qrels.parquet"
 _VERSION = 1
-# The kinds of what a manifest must have.
+# The types of the keys of a manifest.
 _KINDS: dict[str, type] = {
     "dataset": str, "protocol": dict, "metrics": list, "qrels": dict, "runs": list,
     "attributes": list, "data": dict, "has_data": bool,
@@ -48,7 +48,7 @@ _CALLED = {str: "a text", dict: "an object", list: "a list", bool: "true or fals
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:ranking-warehouse:bundle:1"
 _TRAINING, _ATTRIBUTES = "data/training.parquet", "data/attributes_of_{}.parquet"
-# What a bundle does not hold.
+# Data that a bundle does not hold.
 _LACKS = {"preferences", "assignments", "citations"}
 DIFFERENCES = "bundle_difference"
 
@@ -65,7 +65,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of computing a bundle again.
+    """The outcome of computing a bundle again.
 
     `differences` has the columns `what, run, metric, query_id, stored, computed`; `problems` are
     sentences about its files, and `notes` say what else is worth knowing.
@@ -164,7 +164,7 @@ def _write(
         described.append(about | {"empty_lists": [query_id for (query_id,) in empty]})
         text = _yaml(_ir_metadata(run, tags.get(run["run_id"], {}), dataset))
         _text(folder / f"ir_metadata/{run['number']:03}.yml", text)
-    bring(con, [run["run_id"] for run in runs])
+    provide_predictions(con, [run["run_id"] for run in runs])
     for path, sql in data.items():
         _copy(con, sql, folder / path, "(format parquet, compression zstd)")
     digests = {path: _sha256(folder / path) for path in data}
@@ -244,7 +244,7 @@ def _described(row: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any
 
 
 def _ir_metadata(run: Mapping[str, Any], tags: Mapping[str, str], dataset: str) -> dict[str, Any]:
-    """Return what is known of a run in the sections of ir_metadata."""
+    """Return the description of a run in the sections of ir_metadata."""
     found: dict[str, Any] = {
         "tag": run["system"] or run["name"],
         "data": {"test collection": {"name": dataset}},
@@ -274,7 +274,7 @@ def _yaml(value: Mapping[str, Any], indent: str = "") -> str:
 
 
 def _statement(folder: Path, data: Mapping[str, str], dataset: str) -> dict[str, Any]:
-    """Return an in-toto statement of the digests of all files, those of left out data included."""
+    """Return an in-toto statement of the digests of all files, including left out data."""
     paths = sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
     )
@@ -289,7 +289,7 @@ def _statement(folder: Path, data: Mapping[str, str], dataset: str) -> dict[str,
 
 def _readme(dataset: str, work: Plan, num_runs: int, *, with_data: bool) -> str:
     metrics = "\n".join(f"- `{metric}`" for metric in work.queries)
-    told = "" if with_data else " --data FOLDER"
+    more = "" if with_data else " --data FOLDER"
     apart = (
         "" if with_data else
         "\nThe judgments and runs are not in it: give the folder that has them with `--data`; their "
@@ -301,7 +301,7 @@ Values of these metrics under the protocol `{work.protocol.name}`:
 
 {metrics}
 
-With ranking-warehouse {VERSION} installed, `warehouse verify .{told}` in this folder computes all values
+With ranking-warehouse {VERSION} installed, `warehouse verify .{more}` in this folder computes all values
 again and compares every bit.
 {apart}
 | file | content |
@@ -424,7 +424,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _changed(bundle: Path, manifest: Mapping[str, Any], root: Path) -> Iterator[str]:
-    """Yield what is wrong with the files, by the digests of the statement."""
+    """Yield the problems of the files, by the digests of the statement."""
     try:
         subjects = {
             str(one["name"]): str(one["digest"]["sha256"])
@@ -492,7 +492,7 @@ def _compute(
     )
     columns = {name: name for name in ("query_id", "doc_id")}
     training, attributes = manifest.get("training"), manifest.get("attributes", ())
-    truth = files.read_truth(
+    truth = file_scoring.read_truth(
         con, str(root / _inside(manifest["qrels"]["file"])), work,
         format="parquet", columns={**columns, "relevance": "relevance"},
         iterations=manifest["qrels"].get("kind") == "iterations",
@@ -504,9 +504,10 @@ def _compute(
         runs = [run for run in manifest["runs"] if bool(run["lower_is_better"]) is is_turned]
         if not runs:
             continue
-        reading = files.Reading("parquet", {**columns, "score": "score"}, lower_is_better=is_turned)
+        mapping = {**columns, "score": "score"}
+        reading = file_scoring.Reading("parquet", mapping, lower_is_better=is_turned)
         paths = [str(root / _inside(run["file"])) for run in runs]
-        for _ in files.score_runs(con, truth, paths, work, reading):
+        for _ in file_scoring.score_runs(con, truth, paths, work, reading):
             bound = {"runs": [run["name"] for run in runs], "metrics": names}
             for query_id, table in (("query_id", "query_score"), ("null", "score")):
                 con.execute(

@@ -18,8 +18,8 @@ from math import inf
 from typing import Any
 
 from warehouse.analyze import significance
-from warehouse.analyze.board import Board
 from warehouse.analyze.curves import Trace
+from warehouse.analyze.dataset_board import Board
 from warehouse.analyze.history import Timeline
 from warehouse.errors import UsageError, counted, visible
 from warehouse.metrics.notation import known_metric
@@ -68,7 +68,7 @@ _Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Line:
-    """A line: its label, its points in order, and those of them with a marker."""
+    """A line: its label, its points in order, and the points with a marker."""
 
     label: str
     points: Sequence[Mapping[str, Any]]
@@ -109,7 +109,7 @@ def _points(
 
 
 def _known(trace: Trace, run: str, rows: Sequence[Sequence[Any]]) -> str:
-    """Return what stands after a run's name: its area, and of how many queries its end is."""
+    """Return the text after a run's name: its area, and of how many queries its end is."""
     area = trace.areas.get(run)
     first, last = rows[0][2:], rows[-1][2:]
     found = "" if area is None else f", {trace.curve.area} {area:.3f}"
@@ -137,7 +137,7 @@ def _curve_spec(trace: Trace, named: Sequence[Line], others: Sequence[Line]) -> 
         domains[axis] = (low, high)
     title = f"{found.title}: {label(trace.dataset, 40)}"
     what, rules = f"{trace.metric}, {trace.over}", f"protocol {trace.protocol.name}"
-    told = f"{what}; {rules}{left_grey(len(named), len(others), 'run')}"
+    about = f"{what}; {rules}{left_grey(len(named), len(others), 'run')}"
     joined = {"lines": "linear", "steps_before": "step-before", "steps_after": "step-after"}
     x = {
         "field": "x", "type": "quantitative", "title": visible(found.x.name),
@@ -166,7 +166,7 @@ def _curve_spec(trace: Trace, named: Sequence[Line], others: Sequence[Line]) -> 
     goodness = [trace.goodness[run] for run in trace.runs if run in trace.best(MOST_NAMED)]
     leaders, labels = end_labels(named, x, y, height, domains["y"], goodness)
     layers += [leaders, *drawn_lines(named, others, x, y, joined[found.joined]), *labels]
-    return whole_spec(title, told, width, height, layers)
+    return whole_spec(title, about, width, height, layers)
 
 
 def history(found: Timeline) -> Spec:
@@ -243,11 +243,11 @@ def _history_spec(found: Timeline, named: Sequence[Line], others: Sequence[Line]
         marks.append("diamonds: records; dotted line: the best so far")
     if any(point["is_red"] for point in every):
         marks.append("red crosses: a gate failed")
-    told = (
+    about = (
         f"{counted(len(every), 'run')}, protocol {found.protocol}, "
         f"qrels version {found.qrels_version}{left_grey(len(named), len(others), 'line')}"
     )
-    return whole_spec(title, told, WIDTH, HEIGHT, layers, "; ".join(marks))
+    return whole_spec(title, about, WIDTH, HEIGHT, layers, "; ".join(marks))
 
 
 def critical_difference(board: Board) -> Spec:
@@ -323,12 +323,12 @@ def critical_difference(board: Board) -> Spec:
                 "encoding": {"x": {"value": at}, "y": y, "text": {"field": "label"}},
             }
         )
-    told = (
+    about = (
         f"{counted(len(rows), names)} in {counted(len(board.datasets), 'dataset')}; critical difference "
         f"{board.critical:.2f} (Nemenyi, alpha {board.alpha:g}); a bar joins what cannot be told apart"
     )
     height = int(26 * deepest)
-    return whole_spec("Mean ranks over datasets", told, WIDTH - 120, height, layers)
+    return whole_spec("Mean ranks over datasets", about, WIDTH - 120, height, layers)
 
 
 def bars() -> Spec:
@@ -528,7 +528,7 @@ def end_labels(
     domain: tuple[float, float],
     goodness: Sequence[float],
 ) -> tuple[Spec, list[Spec]]:
-    """Return the lines that lead to the names beside the plot, and these, each after a sample."""
+    """Return the lines that lead to the names next to the plot, and these, each after a sample."""
     low, high = domain
     ends = [line.points[-1] for line in named]
     wanted = [(end["y"] - low) / (high - low) for end in ends]
@@ -597,7 +597,7 @@ def _names_of_records(
     for point in points:
         across, up = _pixels(point, times, domain)
         taken |= _cells((across - 5, up - 5, across + 5, up + 5))
-    # names that stand in the same way beside their points, in one layer
+    # names that stand in the same way next to their points, in one layer
     placed: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     for point in reversed(points):
         if not point["is_record"] or point["run"] == point["series"]:
@@ -659,7 +659,7 @@ def _width(text: str, size: float) -> float:
 
 
 def count_axis(is_whole: bool) -> Spec:
-    """Return what an axis has that counts: whole numbers only."""
+    """Return the format of an axis of counts: whole numbers only."""
     return {"tickMinStep": 1, "format": ",d"} if is_whole else {}
 
 
@@ -725,11 +725,11 @@ def label(name: str, most: int = 32) -> str:
 
 
 def spread_labels(wanted: Sequence[float], gap: float, goodness: Sequence[float]) -> list[float]:
-    """Return places from 0 to 1 with a gap between them, as near as possible to those wanted.
+    """Return heights from 0 to 1 with a gap between them, as near as possible to those wanted.
 
-    Of equal places, the better line gets the upper one.
+    Of equal heights, the better line gets the upper one.
 
-    >>> [round(place, 2) for place in spread_labels([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
+    >>> [round(height, 2) for height in spread_labels([0.9, 0.5, 0.5, 0.1], 0.1, [1, 2, 3, 4])]
     [0.9, 0.45, 0.55, 0.1]
     """
 
@@ -737,18 +737,18 @@ def spread_labels(wanted: Sequence[float], gap: float, goodness: Sequence[float]
         return -round(wanted[number], 6), -goodness[number], number
 
     order = sorted(range(len(wanted)), key=key)
-    # blocks of neighbours that touch: the places they want, each moved up by what is above it
+    # blocks of neighbours that touch: the heights they want, each moved up by what is above it
     blocks: list[list[float]] = []
-    for place, number in enumerate(order):
-        blocks.append([wanted[number] + gap * place])
+    for index, number in enumerate(order):
+        blocks.append([wanted[number] + gap * index])
         while len(blocks) > 1 and _mean(blocks[-2]) < _mean(blocks[-1]):
             last = blocks.pop()
             blocks[-1] += last
     moved = [_mean(block) for block in blocks for _ in block]
     lowest = gap * (len(wanted) - 1)
     found = [0.0] * len(wanted)
-    for place, number in enumerate(order):
-        found[number] = min(max(moved[place], lowest), max(1.0, lowest)) - gap * place
+    for index, number in enumerate(order):
+        found[number] = min(max(moved[index], lowest), max(1.0, lowest)) - gap * index
     return found
 
 
@@ -757,11 +757,11 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def whole_spec(
-    title: str, told: str, width: int, height: int, layers: Sequence[Spec], more: str = ""
+    title: str, about: str, width: int, height: int, layers: Sequence[Spec], more: str = ""
 ) -> Spec:
     """Return a whole specification, with its description wrapped below the title."""
     under = [
-        line for part in (told, more) for line in textwrap.wrap(visible(part), width // 5 + 15)
+        line for part in (about, more) for line in textwrap.wrap(visible(part), width // 5 + 15)
     ]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from warehouse.analyze.compare import VALUES, Compared
+from warehouse.analyze.paired_tests import VALUES, Compared
 from warehouse.analyze.side_by_side import SideBySide
 from warehouse.analyze.significance import level, probability
 from warehouse.analyze.texts import in_short
@@ -21,7 +21,7 @@ from warehouse.store.database import records
 _ARROWS = {"higher": " ↑", "lower": " ↓"}
 
 
-# What columns of the tables are made of, where they are not columns of the data.
+# The sources of columns of the tables that are not columns of the data.
 _MADE_OF: Mapping[str, tuple[str, ...]] = {
     "interval": ("low", "high"), "d": ("effect_size",), "W/T/L": ("wins", "ties", "losses"),
     "adjusted p": ("p_adjusted",), "needed": ("queries_needed",),
@@ -59,7 +59,7 @@ def named_columns(found: Compared, asked: Sequence[str]) -> list[str]:
 
 
 def data_columns(found: Compared, asked: Sequence[str]) -> list[str]:
-    """Return the columns of the data that those of the tables are made of."""
+    """Return the columns of the data that the tables' columns are made of."""
     judged = dict.fromkeys(map(_judged_name, found.metrics), ("judged",))
     values = dict.fromkeys(found.metrics, ("metric", "value"))
     made_of = {**_MADE_OF, **judged, **values}
@@ -80,7 +80,7 @@ def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
     for metric in found.metrics:
         of_metric = [cells[metric, run] for run in found.runs]
         head = found.labels.get(metric, metric) + _ARROWS.get(found.directions[metric], "")
-        columns.append(_Column(head, [metric], [_value(row, writer.places) for row in of_metric]))
+        columns.append(_Column(head, [metric], [_value(row, writer.digits) for row in of_metric]))
         if len({row["queries"] for row in of_metric}) > 1:
             names = [f"queries of {metric}", "queries"]
             columns.append(
@@ -104,7 +104,7 @@ def values(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
 
 
 def _about(found: Compared) -> str:
-    """Return what captions say of a comparison."""
+    """Return the part of captions about a comparison."""
     about = [found.notes[0], left_out(found.protocol), found.in_percent]
     return "; ".join(text for text in about if text)
 
@@ -115,10 +115,10 @@ def _judged_name(metric: str) -> str:
     return "Judged" if known is None or known.depth is None else f"Judged@{known.depth}"
 
 
-def _value(row: dict[str, Any], places: int) -> str:
+def _value(row: dict[str, Any], digits: int) -> str:
     if row["value"] is None:
         return ""
-    number = f"{row['value']:.{places}f}"
+    number = f"{row['value']:.{digits}f}"
     marks: dict[int, Mark] = {1: "best", 2: "second"}
     mark = marked(number, marks.get(row["place"], "other"))
     better_than = "".join(row["better_than"])
@@ -130,10 +130,10 @@ def pairs(found: Compared, writer: Writer, asked: Sequence[str] = ()) -> str:
 
     `asked` names the columns, if not all are wanted.
     """
-    places, by_test = writer.places, found.how.corrected_by != "none"
+    digits, by_test = writer.digits, found.how.corrected_by != "none"
     rows = records(found.pairs)
 
-    def signed(value: float | None, digits: int = places) -> str:
+    def signed(value: float | None, digits: int = digits) -> str:
         return "" if value is None else f"{value:+.{digits}f}"
 
     def interval(row: dict[str, Any]) -> str:
@@ -213,7 +213,7 @@ def _p(p: float | None, is_significant: bool) -> str:
 
 def side_by_side(found: SideBySide, writer: Writer) -> str:
     """Write the queries that differ most, with both lists; in plain text, each has a heading."""
-    places = writer.places
+    digits = writer.digits
     rows = records(found.relation)
     heads = ["rank", found.base, "relevance", found.run, "relevance"]
     numeric = [True, False, True, False, True]
@@ -226,8 +226,8 @@ def side_by_side(found: SideBySide, writer: Writer) -> str:
 
     def changed(row: dict[str, Any]) -> str:
         return (
-            f"{row['base_value']:.{places}f} -> {row['value']:.{places}f} "
-            f"({row['difference']:+.{places}f})"
+            f"{row['base_value']:.{digits}f} -> {row['value']:.{digits}f} "
+            f"({row['difference']:+.{digits}f})"
         )
 
     if writer.format != "table":

@@ -49,8 +49,8 @@ def select_list(columns: Sequence[str], types: Sequence[Any]) -> str | None:
     if not any(wanted):
         return None
     return ", ".join(
-        f"{f'cast(#{place} as {kind})' if kind else f'#{place}'} as {ident(column)}"
-        for place, (column, kind) in enumerate(zip(columns, wanted, strict=True), start=1)
+        f"{f'cast(#{number} as {kind})' if kind else f'#{number}'} as {ident(column)}"
+        for number, (column, kind) in enumerate(zip(columns, wanted, strict=True), start=1)
     )
 
 

@@ -1,4 +1,4 @@
-"""Replacing a file or folder that others read: written beside it, then renamed."""
+"""Replacing a file or folder that others read: written next to it, then renamed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def new_file(output: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_version(target: Path, lock_timeout: float) -> Iterator[Path]:
-    """Yield a path beside the target for its new content; nothing is left there afterwards.
+    """Yield a path next to the target for its new content; nothing is left there afterwards.
 
     Only one process at a time works in a folder, so anything at that path was left by a killed
     process.

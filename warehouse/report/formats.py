@@ -61,13 +61,13 @@ _MARKDOWN = re.compile(r"[|`*~$]|(?<![^\W_])_(?=.*_(?![^\W_]))|(?<=\])[(\[]|\\(?
 _LATEX = re.compile(r"^(?=[\[*])|(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 # An empty group prevents that. It is a mark here, because braces would be escaped.
 _NOTHING = "\ufdd8"
-# What takes no room on paper: commands of LaTeX, but for arrows and the like, and braces.
+# Markup without width on paper: commands of LaTeX, but for arrows and the like, and braces.
 _LATEX_MARKUP = re.compile(r"\\shortstack\[\w\]|\$?\\[A-Za-z]+|[{}]|\\(?=[&%$#_{}])")
 # Where a head goes on in the next line: before a cutoff or a bracket, or between two words.
 _LATEX_BREAK = re.compile(r"(?=[(@])|(?<=[a-z]) (?=[a-z])")
 _LATEX_CELL = re.compile(r"(?<!\\)&|\\\\$")
 _NO_LABEL = re.compile(r"[^A-Za-z0-9]+")
-# Points: the width of one of two columns of a page, that of the lines of a page of one column, and the
+# Points: the width of one of two columns of a page, of the lines of a page of one column, and the
 # room between columns. Smaller types are so much narrower, and have less room between their columns.
 _ONE_COLUMN, _ONE_PAGE, _BETWEEN = 240, 345, 12
 # How wide a table may be that goes into the margins.
@@ -98,7 +98,7 @@ SUFFIXES = {name: name for name in FORMATS if name not in ("table", "markdown", 
 _DIGITS = 12
 # A column of plain text is so much wider than its head, at least.
 _SPARE = 2
-# What programs misread in CSV unless texts are quoted: control characters, and fields that begin or end
+# Texts that programs misread in CSV unless quoted: control characters, and fields that begin or end
 # with a blank, or begin as a comment or with another quote.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]")
 _MISREAD = re.compile(rf"{_CONTROL.pattern}|\A[ '#]| \Z")
@@ -129,15 +129,15 @@ class Writer:
     """Writes tables for people in a format, with so many digits after the point."""
 
     format: str
-    places: int = 4
+    digits: int = 4
 
     @property
     def emphasis(self) -> tuple[Mark, ...]:
         """Return the marks of the best values in a column, where a format has a bold type."""
         return () if self.format == "table" else ("best",)
 
-    def told(self) -> str:
-        """Say what the tables that were written do not show, or nothing."""
+    def note(self) -> str:
+        """Name the data that the written tables do not show, or return nothing."""
         return ""
 
     def table(
@@ -148,7 +148,7 @@ class Writer:
         spare: Sequence[str] = (),
     ) -> str:
         """Write rows as a table; what is too narrow for it lacks the `spare` columns first."""
-        return table(heads, rows, numeric, self.format, places=self.places)
+        return table(heads, rows, numeric, self.format, digits=self.digits)
 
     def captioned(self, text: str, caption: str, label: str) -> str:
         """Return a table with its caption, in the formats of papers and pages."""
@@ -159,7 +159,7 @@ def text(
     relation: duckdb.DuckDBPyRelation,
     writer: str | Writer,
     *,
-    places: int = 4,
+    digits: int = 4,
     titles: Mapping[str, str] | None = None,
     counts: Collection[str] = (),
     best: Mapping[str, str] | None = None,
@@ -188,20 +188,20 @@ def text(
     if isinstance(writer, str) and writer not in FOR_PEOPLE:
         return "".join(_PIECES[writer](columns, [rows]))
     if isinstance(writer, str):
-        writer = Writer(writer, places)
+        writer = Writer(writer, digits)
     short = _with_short_numbers(columns, rows, counts)
     marked_rows = _with_best(columns, short, best or {}, writer)
     numeric = are_numeric(relation.types)
-    kept = [place for place, column in enumerate(columns) if column not in unneeded]
+    kept = [index for index, column in enumerate(columns) if column not in unneeded]
     if shown:
         ways = [shown.get(column) for column in columns]
         marked_rows = [list(map(_as_shown, row, ways)) for row in marked_rows]
     return writer.table(
-        [(titles or {}).get(columns[place], columns[place]) for place in kept],
+        [(titles or {}).get(columns[index], columns[index]) for index in kept],
         list(map(itemgetter(*kept), marked_rows))
         if len(kept) > 1
-        else [[row[place] for place in kept] for row in marked_rows],
-        [numeric[place] for place in kept],
+        else [[row[index] for index in kept] for row in marked_rows],
+        [numeric[index] for index in kept],
         [(titles or {}).get(column, column) for column in spare],
     )
 
@@ -216,7 +216,7 @@ def pieces(
     chunks: Iterable[Sequence[Row]],
     writer: str | Writer,
     *,
-    places: int = 4,
+    digits: int = 4,
 ) -> Iterator[str]:
     """Write rows that come in chunks as text, piece by piece; tables after the last row.
 
@@ -227,7 +227,7 @@ def pieces(
         yield from _PIECES[writer](columns, chunks)
         return
     rows = _with_short_numbers(columns, [row for chunk in chunks for row in chunk])
-    by = Writer(writer, places) if isinstance(writer, str) else writer
+    by = Writer(writer, digits) if isinstance(writer, str) else writer
     yield by.table(columns, rows, are_numeric(types))
 
 
@@ -258,18 +258,18 @@ def _with_best(
         return rows
     marked_rows = [list(row) for row in rows]
     part = columns.index("part") if "part" in columns else None
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         sign = {"higher": 1, "lower": -1}.get(best.get(column, ""))
         groups: dict[Any, list[list[Any]]] = {}
         for row in marked_rows if sign is not None else ():
-            if row[place] is not None:
+            if row[index] is not None:
                 groups.setdefault(None if part is None else row[part], []).append(row)
         for group in groups.values():
-            values = [round((sign or 1) * row[place], _DIGITS) for row in group]
+            values = [round((sign or 1) * row[index], _DIGITS) for row in group]
             marks = dict(zip(sorted(set(values), reverse=True), writer.emphasis, strict=False))
             for row, value in zip(group, values, strict=True):
                 if len(group) > 1 and value in marks:
-                    row[place] = marked(cell(row[place], writer.places), marks[value])
+                    row[index] = marked(cell(row[index], writer.digits), marks[value])
     return marked_rows
 
 
@@ -319,15 +319,15 @@ def table(
     numeric: Sequence[bool],
     format: str,
     *,
-    places: int = 4,
+    digits: int = 4,
 ) -> str:
     """Write rows as a table for people; numeric columns are right-aligned."""
     heads = [one_line(head) for head in heads]
     if format == "table":
-        return _plain(heads, rows, numeric, places)
+        return _plain(heads, rows, numeric, digits)
     from tabulate import tabulate
 
-    cells = [[cell(value, places) for value in row] for row in rows]
+    cells = [[cell(value, digits) for value in row] for row in rows]
     aligned = ["right" if number else "left" for number in numeric]
     if format == "markdown":
         heads, *cells = ([_escape_markdown(cell) for cell in row] for row in [heads, *cells])
@@ -353,10 +353,10 @@ def table(
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def _plain(heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], places: int) -> str:
+def _plain(heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], digits: int) -> str:
     """Write rows as a table in plain text, column by column: there may be many rows."""
     ways: dict[type, Callable[[Any], str]] = {
-        float: f"{{:.{places}f}}".format,
+        float: f"{{:.{digits}f}}".format,
         int: str,
         str: lambda text: one_line(text).strip(),
     }
@@ -367,7 +367,7 @@ def _plain(heads: Sequence[str], rows: Sequence[Row], numeric: Sequence[bool], p
         if len(kinds) == 1 and (way := ways.get(*kinds)) is not None:
             texts = list(map(way, values))
         else:
-            texts = [_with_marks(cell(value, places), "table").strip() for value in values]
+            texts = [_with_marks(cell(value, digits), "table").strip() for value in values]
         is_ascii = "".join(texts).isascii()
         widths = map(len if is_ascii else _width, texts)
         width = max(_width(head) + _SPARE, max(widths, default=0))
@@ -414,16 +414,16 @@ def captioned(text: str, caption: str, label: str, format: str) -> str:
     caption = "".join(LATEX_ESCAPE_RULES.get(sign, sign) for sign in caption)
     for sign, written in _LATEX_SIGNS.items():
         caption = caption.replace(sign, written)
-    place, text = _fitting(text)
+    environment, text = _fitting(text)
     label = _NO_LABEL.sub("-", label).strip("-")
     return (
-        f"\\begin{{{place}}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:{label}}}\n"
-        f"\\smallskip\n{text}\\end{{{place}}}\n"
+        f"\\begin{{{environment}}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:{label}}}\n"
+        f"\\smallskip\n{text}\\end{{{environment}}}\n"
     )
 
 
 def _fitting(text: str) -> tuple[str, str]:
-    """Return the place of a LaTeX table, and the table as it fits lines that may be short.
+    """Return the environment of a LaTeX table, and the table as it fits lines that may be short.
 
     If it is wider than a page of one column, its heads are broken into lines, and its type is smaller
     where the lines are shorter than it. What is still too wide goes as far into both margins.
@@ -433,7 +433,7 @@ def _fitting(text: str) -> tuple[str, str]:
         text = _with_broken_heads(text)
         columns = _latex_widths(text)
     width = sum(columns) + len(columns) * _BETWEEN
-    place = "table*" if width > _ONE_COLUMN else "table"
+    environment = "table*" if width > _ONE_COLUMN else "table"
     smaller = ""
     for size, share, between in _SMALLER:
         if width > _ONE_PAGE:
@@ -444,7 +444,7 @@ def _fitting(text: str) -> tuple[str, str]:
         smaller = f"% wider than most pages: leave columns out, with --columns\n{smaller}"
     if width > _ONE_PAGE:
         text = f"\\makebox[\\linewidth]{{%\n{text.rstrip()}}}\n"
-    return place, smaller + text
+    return environment, smaller + text
 
 
 def _with_broken_heads(text: str) -> str:
@@ -452,10 +452,10 @@ def _with_broken_heads(text: str) -> str:
     lines = text.splitlines(keepends=True)
     sides = re.sub(r".*{tabular}{(\w+)}.*", r"\1", lines[0].strip())
     heads = _LATEX_CELL.split(lines[2].rstrip())
-    for place, side in enumerate(sides):
-        parts = [part for part in _LATEX_BREAK.split(heads[place].strip()) if part]
+    for index, side in enumerate(sides):
+        parts = [part for part in _LATEX_BREAK.split(heads[index].strip()) if part]
         if len(parts) > 1:
-            heads[place] = f" \\shortstack[{side}]{{{(chr(92) * 2).join(parts)}}} "
+            heads[index] = f" \\shortstack[{side}]{{{(chr(92) * 2).join(parts)}}} "
     return "".join([*lines[:2], "&".join(heads[: len(sides)]), "\\\\\n", *lines[3:]])
 
 
@@ -489,7 +489,7 @@ def _with_marks(text: str, format: str) -> str:
     return text
 
 
-def cell(value: object, places: int) -> str:
+def cell(value: object, digits: int) -> str:
     """Return a value as people read it."""
     if isinstance(value, _Marked):
         return value
@@ -498,7 +498,7 @@ def cell(value: object, places: int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.{places}f}"
+        return f"{value:.{digits}f}"
     if isinstance(value, dt.datetime) and not exact_values.is_infinite(value):
         # one without a zone is what it says, wherever it is read
         return (value.astimezone(dt.UTC) if value.tzinfo else value).strftime("%Y-%m-%d %H:%M")

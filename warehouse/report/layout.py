@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze.board import Board
 from warehouse.analyze.board_intervals import width_of
-from warehouse.analyze.compare import Compared
+from warehouse.analyze.dataset_board import Board
+from warehouse.analyze.paired_tests import Compared
 from warehouse.errors import UsageError, check_at_least, check_names, listing, nearest, no_such_run
 from warehouse.metrics.catalogue import MetricTemplate
 from warehouse.metrics.notation import known_metric
@@ -104,19 +104,19 @@ def of_comparison(found: Compared, how: Layout) -> Compared:
     """Return a comparison with the names and the values of a layout."""
     values = _labelled(found.values, ["run"], how.label)
     pairs = _labelled(found.pairs, ["base", "run"], how.label)
-    notes, told = found.notes, ""
+    notes, scale = found.notes, ""
     if how.percent:
         shares = [name for name in found.metrics if _is_share(name)]
         values = _times_100(values, ["value", "if_all_relevant"], shares)
         values = _times_100(values, ["judged"])
         ours = ["base_value", "value", "difference", "low", "high", "detectable"]
         pairs = _times_100(pairs, [one for one in ours if one in pairs.columns], shares)
-        told = in_percent(found.metrics)
-        notes = (*notes[:1], told, *notes[1:])
+        scale = in_percent(found.metrics)
+        notes = (*notes[:1], scale, *notes[1:])
     runs = tuple(how.label.get(run, run) for run in found.runs)
     ids = {how.label.get(run, run): number for run, number in found.run_ids.items()}
     return replace(
-        found, values=values, pairs=pairs, notes=notes, runs=runs, run_ids=ids, in_percent=told
+        found, values=values, pairs=pairs, notes=notes, runs=runs, run_ids=ids, in_percent=scale
     )
 
 

@@ -1,4 +1,4 @@
-"""What each analysis shows to people: titles, marks of the best values, and notes."""
+"""The results of each analysis for people: titles, marks of the best values, and notes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import duckdb
 
     from warehouse.analyze.agreement import Agreement
-    from warehouse.analyze.board import Board
-    from warehouse.analyze.compare import Compared
     from warehouse.analyze.curves import Trace
+    from warehouse.analyze.dataset_board import Board
     from warehouse.analyze.explain import Explanation
     from warehouse.analyze.history import QrelsDiff, Timeline
     from warehouse.analyze.holes import Holes
+    from warehouse.analyze.paired_tests import Compared
     from warehouse.analyze.regressions import Check
     from warehouse.analyze.side_by_side import SideBySide
     from warehouse.evaluate.status import Status
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from warehouse.report.formats import Writer
     from warehouse.sync.gates import GateCheck
 
-# The most runs of which it is said what judging would fill.
-_MOST_SAID = 12
+# The most runs in the note on the effect of judging.
+_MOST_RUNS = 12
 
 
 def listed(
@@ -78,10 +78,10 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
     footer = "; ".join([found.over_queries, *answered])
     footer += " shown" if answered and top is not None else ""
     about = [footer, *found.notes, *_left_out(protocol)]
-    notes = [*about, *found.told, *_forgotten(found.metrics.values(), protocol)]
+    notes = [*about, *found.computed_notes, *_forgotten(found.metrics.values(), protocol)]
     metrics = ", ".join(found.labels.get(column, column) for column in found.metrics)
     datasets = ", ".join(found.datasets)
-    told = "; ".join(about)
+    text = "; ".join(about)
     relation = found.relation
     if how.columns:
         known = {
@@ -92,7 +92,7 @@ def leaderboard(board: Board, protocol: str, top: int | None = None, how: Layout
         columns = chosen(how.columns, known)
         relation, unneeded = relation.project(", ".join(map(ident, columns))), []
     caption = (
-        f"Runs on {datasets} by {metrics}; the best values are bold. {told[:1].upper()}{told[1:]}."
+        f"Runs on {datasets} by {metrics}; the best values are bold. {text[:1].upper()}{text[1:]}."
     )
     return Result(
         relation, notes, titles=titles, counts=counts, best=best, unneeded=unneeded,
@@ -128,8 +128,8 @@ def _answered(board: duckdb.DuckDBPyRelation) -> tuple[list[str], list[str]]:
     if len(sizes) != 1 or None in sizes[0]:
         return [], unneeded
     answered, judged = sizes[0]
-    told = f"{answered:,} of {counted(judged, 'judged query')} answered by every run"
-    return [told], [*unneeded, "answered", "judged"]
+    note = f"{answered:,} of {counted(judged, 'judged query')} answered by every run"
+    return [note], [*unneeded, "answered", "judged"]
 
 
 def queries(
@@ -160,8 +160,8 @@ def history(found: Timeline) -> Result:
     }  # fmt: skip
     better = {"higher": "higher is better", "lower": "lower is better"}
     direction = better.get(found.direction, "neither higher nor lower is better: no records")
-    told = f"{direction}; protocol {found.protocol}, qrels version {found.qrels_version}"
-    notes = [f"{found.metric}: {note}" for note in (told, *found.notes)]
+    conditions = f"{direction}; protocol {found.protocol}, qrels version {found.qrels_version}"
+    notes = [f"{found.metric}: {note}" for note in (conditions, *found.notes)]
     metric = known_metric(found.metric)
     counts = ("value", "best_so_far", "gain") if metric is not None and metric.is_count else ()
     notes += [*_left_out(found.protocol), *_forgotten([found.metric], found.protocol)]
@@ -249,8 +249,8 @@ def _value_and_origin(found: Explanation, places: int) -> Iterator[str]:
 def _counted_queries(found: Explanation) -> Iterator[str]:
     """Say how many queries the run's value is of, if it leaves some out, and why."""
     if found.left_out:
-        told = left_out_queries(found.left_out)
-        yield f"the run's value counts {counted(found.counted, 'query')}; left out: {told}"
+        reasons = left_out_queries(found.left_out)
+        yield f"the run's value counts {counted(found.counted, 'query')}; left out: {reasons}"
 
 
 def left_out_queries(found: Mapping[str, tuple[int, Sequence[str]]]) -> str:
@@ -266,7 +266,7 @@ def left_out_queries(found: Mapping[str, tuple[int, Sequence[str]]]) -> str:
 
 
 def _doubts(found: Explanation) -> list[str]:
-    """Say why the parts may not be those of the stored value."""
+    """Say why the parts may not belong to the stored value."""
     gone = _forgotten([found.metric], found.protocol)
     if gone:
         return gone
@@ -335,28 +335,28 @@ def check(found: Check) -> Result:
     """Return a check; the notes name the queries that lost most."""
 
     def notes(places: int) -> list[str]:
-        told: list[str] = []
+        lines: list[str] = []
         for one in found.comparisons:
             if one.verdict == "unchecked":
-                told.append(f"{one.metric}: {one}")
+                lines.append(f"{one.metric}: {one}")
             if one.num_versions_left_out:
-                told.append(f"{one.metric}: not compared with {one.versions_left_out}")
+                lines.append(f"{one.metric}: not compared with {one.versions_left_out}")
             if one.num_left_out:
-                told.append(
+                lines.append(
                     f"{one.metric}: {counted(one.num_left_out, 'query')} left out, undefined or "
                     "missing for one of the runs"
                 )
-            told += [
+            lines += [
                 f"{one.metric}: {query} lost: {theirs:.{places}f} -> {value:.{places}f}"
                 for query, value, theirs in one.lost_most
             ]
         if not found.is_good:
             worse = [one.metric for one in found.comparisons if one.verdict == "worse"]
             if worse:
-                told.append(
+                lines.append(
                     f"{found.run} is worse in {', '.join(worse)} (not good: {found.limits})"
                 )
-        return told
+        return lines
 
     return Result(
         found.relation,
@@ -368,7 +368,7 @@ def check(found: Check) -> Result:
 
 
 def gate_check(found: GateCheck) -> Result:
-    """Return the verdicts of the gates of the project's file; the notes are those of red runs."""
+    """Return the verdicts of the gates of the project's file; the notes are about red runs."""
     notes = [str(one["text"]) for one in found.verdicts if one["verdict"] == "worse"]
     if not found.verdicts:
         notes.append("no run is new, and none is red")
@@ -424,16 +424,16 @@ def holes(found: Holes) -> Result:
             return [
                 f"{found.dataset}: all of the first {found.depth} documents of {of_runs} are judged"
             ]
-        told = [f"{number:,} of {counted(found.total, 'unjudged document')}"]
+        lines = [f"{number:,} of {counted(found.total, 'unjudged document')}"]
         most = sorted((row for row in rows if row[2]), key=lambda row: -row[3])
-        for run, _, unjudged, filled, judged, after in most[:_MOST_SAID]:
-            told.append(
+        for run, _, unjudged, filled, judged, after in most[:_MOST_RUNS]:
+            lines.append(
                 f"{run}: {filled:,} of its {counted(unjudged, 'hole')}, judged of the first "
                 f"{found.depth}: {judged:.{places}f} -> {after:.{places}f}"
             )
-        if len(most) > _MOST_SAID:
-            told.append(f"and {counted(len(most) - _MOST_SAID, 'run')} more: --by-run")
-        return told
+        if len(most) > _MOST_RUNS:
+            lines.append(f"and {counted(len(most) - _MOST_RUNS, 'run')} more: --by-run")
+        return lines
 
     tables: dict[str, Result | None] = {"filled": Result(found.filled, notes)}
     return Result(found.relation, notes, tables=tables, details=found)
@@ -443,15 +443,15 @@ def qrels_diff(found: QrelsDiff, before: int, after: int, protocol: str) -> Resu
     """Return the counts of judgments that differ, with tables of judgments, boards and taus."""
 
     def notes(places: int) -> list[str]:
-        told = []
+        lines = []
         for name, runs, tau, swapped in found.taus.fetchall():
             value = "undefined" if tau is None else f"{tau:.{places}f}"
-            told.append(
+            lines.append(
                 f"{name}: Kendall's tau-b {value} over {counted(runs, 'run')}, "
                 f"{counted(swapped, 'pair')} in the other order"
             )
         again = command("evaluate", found.dataset, qrels=before, protocol=protocol)
-        return [*told, *found.notes] or [
+        return [*lines, *found.notes] or [
             f"no run has values of one metric against both versions under protocol {protocol}: {again}"
         ]
 
@@ -466,7 +466,7 @@ def qrels_diff(found: QrelsDiff, before: int, after: int, protocol: str) -> Resu
 
 
 def status(found: Status, dataset: str | None) -> Result:
-    """Return what is missing, stale, red or orphaned."""
+    """Return the missing, stale, red or orphaned values."""
     from warehouse.evaluate import requirements
 
     notes = [requirements.left_out(name, metrics) for name, metrics in found.unfit.items()]
@@ -527,8 +527,8 @@ def checked(found: Checked) -> Result:
 
 def _left_out(protocol: str) -> list[str]:
     """Say which documents a protocol leaves out of the rankings."""
-    said = left_out(protocol)
-    return [] if said is None else [f"protocol {protocol}: {said}"]
+    rule = left_out(protocol)
+    return [] if rule is None else [f"protocol {protocol}: {rule}"]
 
 
 def _forgotten(metrics: Iterable[str], protocol: str) -> list[str]:

@@ -79,7 +79,7 @@ class Answer:
 
     rows: int
     truncated: bool = False
-    told: str = field(default="", repr=False)
+    note: str = field(default="", repr=False)
 
 
 def answer(
@@ -106,8 +106,8 @@ def answer(
     if not words and not sql_query.reads_lists(work.sql):
         return found
     with file.read() as con:
-        notes = found.told, meant_metrics.told(con, words), sql_query.left_out(con, work.sql)
-        return replace(found, told="; ".join(note for note in notes if note))
+        notes = found.note, meant_metrics.note(con, words), sql_query.left_out(con, work.sql)
+        return replace(found, note="; ".join(note for note in notes if note))
 
 
 def run(
@@ -375,10 +375,10 @@ def serve(work: Work, send: Send) -> Answer:
             with sql_query.in_words():
                 con.execute(f"select {exactly} from (\n{text}\n)", work.params)
         chunks = _Chunks(con, work.limit)
-        for piece in formats.pieces(columns, types, chunks, work.format, places=work.places):
+        for piece in formats.pieces(columns, types, chunks, work.format, digits=work.places):
             send(_TEXT, piece.encode())
-        told = "" if isinstance(work.format, str) else work.format.told()
-        return Answer(chunks.rows, chunks.truncated, told)
+        note = "" if isinstance(work.format, str) else work.format.note()
+        return Answer(chunks.rows, chunks.truncated, note)
 
 
 class _Chunks:

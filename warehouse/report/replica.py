@@ -21,7 +21,7 @@ from warehouse.store import database, own_schema
 # Clients of the last two years read it.
 STORAGE_VERSION = "v1.4.0"
 MANIFEST = "manifest.json"
-# What holds texts of queries and documents, whose licences may forbid to pass them on.
+# Tables with texts of queries and documents, whose licences may forbid to pass them on.
 _TEXTS = ("text", "text_set")
 _TEXT_VIEWS = ("query_text", "document_text")
 _COMMENTS = {
@@ -168,7 +168,7 @@ def publish_parquet(
         described = _describe(con)
         places = {name: own_schema.placed(name) for name in described}
         relations = {name: described[name] for name, place in places.items() if place}
-        own_schema.put_more(con, own_schema.for_people())
+        own_schema.make_more(con, own_schema.for_people())
         for name, about in relations.items():
             table = name.removeprefix(f"{database.STORE}.")
             nothing = " where false" if table in _TEXTS + _TEXT_VIEWS and not with_text else ""

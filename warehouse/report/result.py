@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.report.charts import Spec
 
-# What notebooks know a Vega-Lite specification by.
+# The media type of a Vega-Lite specification in notebooks.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 # The most columns of text that a result shows of itself.
 WIDTH = 100
@@ -114,10 +114,10 @@ class Result(Facts):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what people have to know beside the table."""
-        return self.told()
+        """Return the notes for people below the table."""
+        return self.rounded_notes()
 
-    def told(self, places: int | None = None) -> tuple[str, ...]:
+    def rounded_notes(self, places: int | None = None) -> tuple[str, ...]:
         """Return the notes with so many digits after the point."""
         digits = self.places if places is None else places
         return tuple(self._notes(digits) if callable(self._notes) else self._notes)
@@ -175,9 +175,9 @@ class Result(Facts):
 
     def __repr__(self) -> str:
         notes = [visible(note, lines=True) for note in self.notes]
-        screen = Screen(places=self.places, width=WIDTH, hint="")
+        screen = Screen(digits=self.places, width=WIDTH, hint="")
         text = self.on(screen, ROWS)
-        missing = [screen.told()] if screen.told() else []
+        missing = [screen.note()] if screen.note() else []
         return "\n".join([text.removesuffix("\n"), *self._more(), *notes, *missing])
 
     def _more(self) -> list[str]:

@@ -13,7 +13,7 @@ from warehouse.report.formats import MARKS, Mark, Row, Writer, cell, one_line
 # Wider than any table.
 ENDLESS = 10**9
 _GAP = "  "
-# What a text is not shortened below.
+# The least length of a shortened text.
 _NARROW = 16
 # Where the head of a column can go on in the next line: after a sign, before a cutoff or a bracket.
 _HEAD_BREAKS = re.compile(r"(?<=[ _,/|-])|(?=[(@])")
@@ -28,10 +28,10 @@ _DIM = ("\x1b[2m", "\x1b[22m")
 
 @dataclass(frozen=True)
 class Screen(Writer):
-    """What people look at: so many characters wide, and with bold type or without.
+    """A screen for people: so many characters wide, and with bold type or without.
 
     A table that is too wide has its heads broken into lines, then its longest texts shortened, then
-    its last columns left out. `told` says what is missing.
+    its last columns left out. `note` says what is missing.
 
     >>> screen = Screen(width=25)
     >>> rows = [["reranker_of_bm25_100", 0.5]]
@@ -40,7 +40,7 @@ class Screen(Writer):
     run               (rel=2)
     ----------------  -------
     reranker_o…5_100   0.5000
-    >>> screen.told()
+    >>> screen.note()
     'shortened with … to fit 25 columns; --wide shows everything'
     """
 
@@ -55,23 +55,23 @@ class Screen(Writer):
         """Return the marks of the best values in a column."""
         return ("best", "second") if self.is_styled else ()
 
-    def told(self) -> str:
-        """Say what the tables that were written do not show, or nothing."""
-        told = ["shortened with …"] if "texts" in self._missing else []
+    def note(self) -> str:
+        """Name the data that the written tables do not show, or return nothing."""
+        parts = ["shortened with …"] if "texts" in self._missing else []
         columns = list(dict.fromkeys(self._missing.get("columns", ())))
         if columns:
-            told.append(f"without {listing(columns, 6)}")
-        if not told:
+            parts.append(f"without {listing(columns, 6)}")
+        if not parts:
             return ""
-        return f"{' and '.join(told)} to fit {self.width} columns{self.hint}"
+        return f"{' and '.join(parts)} to fit {self.width} columns{self.hint}"
 
     def visible(self, text: str) -> str:
-        """Return a text of tables with all control characters escaped but those of their style."""
+        """Return a text of tables with all control characters escaped except their style."""
         parts = _STYLE.split(text)
         return "".join(part if n % 2 else visible(part, lines=True) for n, part in enumerate(parts))
 
     def dim(self, text: str) -> str:
-        """Return a text as it is shown beside tables."""
+        """Return a text as it is shown next to tables."""
         return text.join(_DIM) if self.is_styled and text else text
 
     def table(
@@ -83,7 +83,7 @@ class Screen(Writer):
     ) -> str:
         """Write a table that fits the screen."""
         titles = [one_line(head) for head in heads]
-        cells = [[self._signed(cell(value, self.places)) for value in row] for row in rows]
+        cells = [[self._signed(cell(value, self.digits)) for value in row] for row in rows]
         bodies = [max((_width(row[n]) for row in cells), default=0) for n in range(len(titles))]
         lines = [[title] for title in titles]
         widths = [max(_width(title), body) for title, body in zip(titles, bodies, strict=True)]

@@ -9,7 +9,7 @@ from typing import IO
 from warehouse.errors import InputError, UsageError
 
 SUFFIX = ".sig"
-# What a signature is for: one that was made for something else does not hold.
+# The purpose of a signature: one that was made for something else does not hold.
 _NAMESPACE = "ranking-warehouse-bundle"
 
 
@@ -57,5 +57,5 @@ def _keygen(
 
 
 def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    said = (done.stderr + done.stdout).decode(errors="replace").strip()
-    return said.splitlines()[0] if said else f"ssh-keygen ended with {done.returncode}"
+    output = (done.stderr + done.stdout).decode(errors="replace").strip()
+    return output.splitlines()[0] if output else f"ssh-keygen ended with {done.returncode}"

@@ -15,7 +15,7 @@ def text(
     defaults: Defaults,
     *,
     runid: str | None = None,
-    places: int = 4,
+    digits: int = 4,
     strings: Mapping[tuple[str, str], str] | None = None,
     zscores: bool = False,
     summary: bool = True,
@@ -40,14 +40,14 @@ def text(
     for query_id, found in values.items():
         for one in shown:
             if one.metric is not None and one.per_query:
-                lines.append(one.line(query_id, found[one.metric], places))
+                lines.append(one.line(query_id, found[one.metric], digits))
             elif one.metric is None and strings and (one.label, query_id) in strings:
                 lines.append(_line(one.label, query_id, f"'{strings[one.label, query_id]}'"))
     if summary and runid is not None:
         lines.append(_line("runid", "all", visible(runid)))
     for one in shown if total else ():
         if one.metric is not None:
-            lines.append(one.line("all", total[one.metric], places))
+            lines.append(one.line("all", total[one.metric], digits))
     return "".join(lines)
 
 
@@ -77,10 +77,10 @@ class _Value:
             whole=name is not None and name.integer and not zscores,
         )
 
-    def line(self, query_id: str, value: float | None, places: int) -> str:
+    def line(self, query_id: str, value: float | None, digits: int) -> str:
         text = "nan"
         if value is not None:
-            text = str(int(value)) if self.whole else f"{value:6.{places}f}"
+            text = str(int(value)) if self.whole else f"{value:6.{digits}f}"
         return self.before + _line(self.label, query_id, text)
 
 

@@ -9,7 +9,7 @@ from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 
 from warehouse.errors import InputError, UsageError, WarehouseError, nearest
-from warehouse.evaluate.files import NothingInCommonError
+from warehouse.evaluate.file_scoring import NothingInCommonError
 from warehouse.evaluate.scoring import Scores, score
 from warehouse.metrics import peer_names, protocols
 from warehouse.metrics.notation import Line, Relstring, Requested
@@ -44,7 +44,7 @@ _USAGE, _FILES, _TWICE, _NOTHING, _ZSCORES = 1, 2, 4, 7, 255
 
 
 class TrecEvalError(WarehouseError):
-    """What stops trec_eval, with its exit code."""
+    """An error that stops trec_eval, with its exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ def _number(option: str, text: str, *, least: int) -> int:
 
 
 def evaluate(call: Call, release: str = "9") -> tuple[str, tuple[str, ...]]:
-    """Return what trec_eval prints, and warnings about the files.
+    """Return the output of trec_eval, and warnings about the files.
 
     `release` is "9" or "10". Raises TrecEvalError with the exit code of trec_eval.
     """

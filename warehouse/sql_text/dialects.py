@@ -76,7 +76,7 @@ def translated(sql: str, dialect: str, subject: str) -> str:
 
 
 def _not_portable(tree: exp.Expr) -> str | None:
-    """Return what in a statement other databases do not have, or have with another meaning."""
+    """Return the parts of a statement that other databases lack, or have with another meaning."""
     from sqlglot import exp
 
     for node in tree.find_all(exp.Func, exp.Lambda, exp.Bracket, exp.Array):
@@ -100,7 +100,7 @@ def _not_portable(tree: exp.Expr) -> str | None:
 
 
 def _spoken(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """Return what a dialect has in place of a part of a statement, where sqlglot does not know it."""
+    """Return a dialect's counterpart of a part of a statement, where sqlglot does not know it."""
     from sqlglot import exp
 
     own_error = dialect in ("bigquery", "duckdb")

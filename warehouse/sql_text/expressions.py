@@ -86,7 +86,7 @@ def bind(
     `column` is any column of the table, which is SQL of a relation with a name.
     """
     with errors_of(given):
-        # With a plain column beside it, an aggregate hidden in a macro does not bind.
+        # With a plain column next to it, an aggregate hidden in a macro does not bind.
         described = con.execute(
             f"describe select {column} as given, ({text}\n) as made from {table}"
         ).fetchall()
@@ -106,8 +106,8 @@ def errors_of(given: str, kind: type[WarehouseError] = UsageError) -> Iterator[N
     except duckdb.Error as error:
         if is_fault(error):
             raise
-        said = one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
-        raise kind(f"{given}: {said}") from error
+        reason = one_line(_PREFIX.sub("", str(error)).split("\n\nLINE ")[0])
+        raise kind(f"{given}: {reason}") from error
 
 
 def parsed(con: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:

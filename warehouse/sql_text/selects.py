@@ -18,7 +18,7 @@ _EXPRESSIONS = frozenset({
     "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
     "LAMBDA", "OPERATOR", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "WINDOW",
 })  # fmt: skip
-# Queries, what they read, and what follows them.
+# Nodes of queries, of their inputs, and of their ends.
 _PARTS = frozenset({
     "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE",
     "BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN", "SUBQUERY", "TABLE_FUNCTION",
@@ -39,9 +39,9 @@ _LESS = frozenset({"json_serialize_plan", "make_type", "current_setting", "getva
 
 
 def problem(con: duckdb.DuckDBPyConnection, sql: str, tables: Collection[str]) -> str | None:
-    """Return what is wrong with the SQL of a project's metric, or None.
+    """Return the problem of the SQL of a project's metric, or None.
 
-    `tables` are the names of those that it may read, besides its own steps.
+    `tables` are the names of those that it may read, apart from its own steps.
 
     >>> con = duckdb.connect()
     >>> problem(con, "with best as (from hits) select max(relevance) from best", {"hits"})
@@ -61,7 +61,7 @@ def problem(con: duckdb.DuckDBPyConnection, sql: str, tables: Collection[str]) -
 
 
 class _Engine:
-    """What DuckDB has of its own, asked once: that takes as long as many metrics."""
+    """DuckDB's own functions and types, asked for once: that takes as long as many metrics."""
 
     def __init__(self) -> None:
         self.functions: frozenset[str] = frozenset()
@@ -90,7 +90,7 @@ _engine = _Engine()
 
 
 def _problems(value: Any, steps: frozenset[str]) -> Iterator[str]:
-    """Yield what a part of a syntax tree may not hold; `steps` are the tables that it may read."""
+    """Yield the forbidden nodes of a part of a syntax tree; `steps` are the tables that it may read."""
     if isinstance(value, list):
         for inner in value:
             yield from _problems(inner, steps)
@@ -150,8 +150,8 @@ def _table_problem(value: Mapping[str, Any], steps: frozenset[str]) -> Iterator[
 def _function_problem(value: Mapping[str, Any]) -> Iterator[str]:
     name = str(value["function_name"]).lower()
     # DuckDB 1.5 writes operators on lists and records as functions of the schema main
-    place = value.get("catalog"), value.get("schema")
-    if name not in _engine.functions or place not in (("", ""), ("", "main")):
+    qualifiers = value.get("catalog"), value.get("schema")
+    if name not in _engine.functions or qualifiers not in (("", ""), ("", "main")):
         yield _no_function(name)
 
 

@@ -34,7 +34,7 @@ _LINE_COMMENT = re.compile(r"--[^\n]*")
 
 
 class _Kept(jinja2.FileSystemBytecodeCache):
-    """What was made of templates, kept between processes in the user's cache folder.
+    """Rendered templates, kept between processes in the user's cache folder.
 
     It is executed when it is read: a folder or a file that others could have written is not used. What
     cannot be read or written is made again.
@@ -181,7 +181,7 @@ def body(text: str) -> str:
 
 def variables(text: str, where: str = "template") -> set[str]:
     """Return the variables of a template's text, without macros and header."""
-    # blank lines replace the header, so that line numbers in errors are those of the file
+    # blank lines replace the header, so that line numbers in errors fit the file
     plain = _HEADER.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
     try:
         return _undeclared(plain) - set(environment().globals)

@@ -42,7 +42,7 @@ def _keep_current(
     before: Mapping[str, tuple[int, int, int]],
     after: Mapping[str, tuple[int, int, int]],
 ) -> None:
-    """Derive what is current anew for the runs that this is another for, after what was written."""
+    """Derive what is current again for the runs that this is another for, after what was written."""
     if all(after[table] == before[table] for table in ("qrels", "run", "evaluation")):
         return
     num_rows, _, num_new = after["evaluation"]

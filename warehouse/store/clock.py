@@ -31,7 +31,7 @@ class Clock:
                 {"stored_at": self._last + _STEP, "clock_at": read},
             ).fetchall()
             warnings.warn(
-                f"the clock says {_shown(read)}, and the file has something of {_shown(self._last)}: "
+                f"the clock says {_text(read)}, and the file has something of {_text(self._last)}: "
                 "what is stored now is dated just after that, so that past boards stay as they were; "
                 "correct the clock if it is wrong",
                 stacklevel=2,
@@ -43,7 +43,7 @@ class Clock:
         return self._last
 
 
-def _shown(moment: dt.datetime) -> str:
+def _text(moment: dt.datetime) -> str:
     return f"{moment.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC"
 
 

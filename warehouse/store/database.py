@@ -48,11 +48,11 @@ ALIAS = own_schema.ALIAS
 STORE = "store"
 # The table that a replica has in addition, with one row: the id of its warehouse.
 PUBLICATION = "publication"
-# What the source of a replica begins with if it is a lake.
+# The prefix of the source of a replica that is a lake.
 LAKE = "lake "
 # The default name of the temporary table of a result.
 RESULT = "result"
-# Where functions are: DuckDB's own, and those of the formulas.
+# Where functions are: DuckDB's own, and the formulas'.
 _FUNCTIONS = f"system.main,{functions.SCHEMA}"
 # The views and macros of the file are not in it.
 _SEARCHED = f"{_FUNCTIONS},{own_schema.STORE},{ALIAS}.{STORE},{own_schema.FOR_PEOPLE}"
@@ -60,7 +60,7 @@ _SEARCH_PATH = f"set search_path = '{_SEARCHED}'"
 
 
 Watcher = Callable[[duckdb.DuckDBPyConnection], None]
-# What is told of each connection that is opened.
+# The function that gets each connection that is opened.
 _watcher: ContextVar[Watcher | None] = ContextVar("_watcher", default=None)
 
 
@@ -229,7 +229,7 @@ def leave() -> None:
             close()
 
 
-def check_place(path: Path) -> None:
+def check_is_file(path: Path) -> None:
     """Refuse a path that is not a file and cannot become one; opening a pipe would block."""
     try:
         mode = path.stat().st_mode
@@ -269,7 +269,7 @@ def create(path: Path) -> None:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what is left beside a file of making it, also by processes that were killed."""
+    """Remove what is left next to a file of making it, also by processes that were killed."""
     for left in path.parent.glob(f".{escape(path.name)}.*.part*"):  # and its log
         left.unlink(missing_ok=True)
 
@@ -412,7 +412,7 @@ def _attached(
 
     It is the one where something is `staged` already, or a new one.
     """
-    check_place(path)
+    check_is_file(path)
     with at_the_edge(path), ExitStack() as stack:
         is_inside = stack.enter_context(turns.taken(path, lock_timeout, read_only=read_only))
         con = staged or stack.enter_context(_connected(resources, kept=read_only))
@@ -453,7 +453,7 @@ def is_as_left(path: Path) -> bool:
 
 
 def _state(path: Path) -> tuple[object, ...] | None:
-    """Return what changes with a file's content; None if there is a log beside it, or no file."""
+    """Return values that change with a file's content; None if it has a log, or is not there."""
     try:
         found = path.stat()
     except OSError:
@@ -478,14 +478,14 @@ def _find_tables(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     try:
         con.execute(_SEARCH_PATH)
     except duckdb.CatalogException:  # the first file of this database in memory
-        own_schema.put(con)
+        own_schema.make(con)
         con.execute(_SEARCH_PATH)
     return found
 
 
 def find_views(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let SQL find the views for people by their names alone, and the tables as `store.run`."""
-    own_schema.put_for_people(con, sql)
+    own_schema.make_for_people(con, sql)
 
 
 def _detach(con: duckdb.DuckDBPyConnection) -> None:
@@ -585,7 +585,7 @@ def is_collected(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 def refuse_collected(con: duckdb.DuckDBPyConnection, what: str) -> None:
-    """Refuse what reads predictions or judgments in a file that was collected from a lake."""
+    """Refuse statements that read predictions or judgments in a file that was collected from a lake."""
     if is_collected(con):
         raise UsageError(
             f"{what}: this file was collected from a lake, which has values but no predictions or "

@@ -118,7 +118,7 @@ class OpenFile(WarehouseFile):
     def read(
         self, resources: Resources | None = None, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a connection for reading; the limits are those of the open file."""
+        """Yield a connection for reading; the limits come from the open file."""
         if staged is not None:
             raise ValueError("an open file is read on connections of its own")
         with request(), at_the_edge(self.path):

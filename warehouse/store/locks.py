@@ -41,8 +41,8 @@ def wait_for_lock(
         except Exception as error:
             if not _is_locked(error):
                 raise
-    place = nullcontext() if at_once else turns.in_queue(file)
-    with place as ticket:
+    waiting = nullcontext() if at_once else turns.in_queue(file)
+    with waiting as ticket:
         if timeout > 0:
             while not (ticket is None or ticket.is_first()):
                 time.sleep(_PAUSE * (0.5 + random.random()))
@@ -92,7 +92,7 @@ class _Turns:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget all threads: a new process does not have those of its parent."""
+        """Forget all threads: a new process does not have its parent's."""
         self._change = threading.Condition()
         self._readers: Counter[tuple[str, int]] = Counter()
         self._writers: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 The views and macros of a file may be made by anybody, and could read other files of the user. None of
 them is ever run: this program makes its own in the database in memory, over the file's tables, and
-finds them first. The tables are compared with those of the file's revision before one is read.
+finds them first. The tables are compared with the file's revision before one is read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ READ_BY_COMMANDS = (
 )  # fmt: skip
 # The names of the revisions since release 0.1.0.
 REVISION = re.compile(r"v\d{4}")
-# What Alembic makes, and what a replica has in addition.
+# The tables of Alembic, and the additional tables of a replica.
 _REVISION_TABLE = re.compile(
     r"CREATE TABLE store\.alembic_version\(version_num VARCHAR(?: NOT NULL)?"
     r"(?:, (?:CONSTRAINT \w+ )?PRIMARY KEY\(version_num\))?\);"
@@ -55,12 +55,12 @@ _LINE = re.compile(
 _VARYING = re.compile(r'"(?=\w+")|(?<=\w)"| USING COMPRESSION \w+')
 _NAMED = re.compile(r"\bstore\.(\w+)")
 _WORD = re.compile(r"\w+")
-# What may ask for relations that it does not name.
+# Statements that may ask for relations without naming them.
 _ANY = re.compile(
     r"\b(show|information_schema|sqlite_master|(duckdb|pg)_\w+)\b|^\s*describe\s*;?\s*$",
     re.IGNORECASE,
 )
-# What is true of a connection of this program: it finds one warehouse.
+# The view that marks a connection of this program: it finds one warehouse.
 _ONLY = {"store.only_warehouse": ("view", "as select true as is_only")}
 
 
@@ -103,7 +103,7 @@ def _stored(con: duckdb.DuckDBPyConnection, schema: str = "store") -> dict[str, 
 def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str:
     """Return the revision of an attached file, or an empty text if it says none.
 
-    Raises DatabaseError if its tables are not those of the revision. Of one that this program does not
+    Raises DatabaseError if its tables do not fit the revision. Of one that this program does not
     know, nothing else is read.
     """
     found = _stored(con)
@@ -129,7 +129,7 @@ def revision(con: duckdb.DuckDBPyConnection, path: Path) -> str:
 
 
 def is_table(con: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
-    """Whether a name is that of a base table of an attached file, which can be read as it is."""
+    """Whether a base table of an attached file, which can be read as it is, has this name."""
     sql = _stored(con, schema).get(name)
     return sql is not None and "GENERATED ALWAYS" not in sql
 
@@ -159,21 +159,21 @@ def make_schemas(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"create schema {STORE}; create schema {FOR_PEOPLE}")
 
 
-def put(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the views and macros that commands read, beside an attached file: all of them, or none."""
+def make(con: duckdb.DuckDBPyConnection) -> None:
+    """Make the views and macros that commands read, for an attached file: all of them, or none."""
     make_schemas(con)
     try:
         stored = [name for name in definitions() if "." in name]
         con.execute(f"set search_path = {literal(STORE)}")
         _make(con, stored, STORE)
-        put_more(con, READ_BY_COMMANDS)
+        make_more(con, READ_BY_COMMANDS)
     except BaseException:
         with suppress(duckdb.Error):
             con.execute(f"drop schema {STORE} cascade; drop schema {FOR_PEOPLE} cascade")
         raise
 
 
-def put_more(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
+def make_more(con: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
     """Make some views for people in `FOR_PEOPLE`, and make that the search path."""
     con.execute(f"set search_path = {literal(FOR_PEOPLE)}")
     people = set(for_people())
@@ -194,7 +194,7 @@ def placed(name: str) -> str | None:
     return f"{ALIAS}.{name}" if known else None
 
 
-def put_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+def make_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let some SQL find the views for people in `main` by their names, and the tables as `store.run`.
 
     Those that it names are made, or all if it may ask which there are.
@@ -207,7 +207,7 @@ def put_for_people(con: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def make_all(con: duckdb.DuckDBPyConnection) -> None:
-    """Make what is left of the views and macros, where SQL finds them."""
+    """Make the remaining views and macros, where SQL finds them."""
     every = {*definitions(), *tables(), *functions.definitions()}
     _make_named(con, " ".join(f"{name}()" for name in sorted(every)))
 

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 
-def found(
+def as_dicts(
     con: duckdb.DuckDBPyConnection, sql: str, params: Mapping[str, object]
 ) -> list[dict[str, Any]]:
     """Return the rows that a statement finds, as dicts."""

@@ -25,7 +25,7 @@ def ensure(
     path: Path, *, resources: database.Resources | None = None, lock_timeout: float = LOCK_TIMEOUT
 ) -> bool:
     """Make the file if it is missing and upgrade its schema; return whether it changed."""
-    database.check_place(path)
+    database.check_is_file(path)
     folder = (path.resolve() if path.is_symlink() else path).parent
     if not folder.is_dir():
         raise UsageError(f"{path}: there is no folder {folder}")

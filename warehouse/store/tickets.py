@@ -1,4 +1,4 @@
-"""A queue beside a file: processes that wait for its lock get it in the order in which they came.
+"""A queue next to a file: processes that wait for its lock get it in the order in which they came.
 
 The queue is a hidden file that is there only while somebody waits. A ticket is a lock on one of its
 bytes, which the system releases when a process ends, so nothing that was killed stays in the queue.

@@ -15,7 +15,7 @@ import msgspec
 
 from warehouse.analyze.regressions import BASELINE, CHOSEN, Gate, Limits, check_tested
 from warehouse.config import project, project_file
-from warehouse.config.key_paths import KeyPath, place
+from warehouse.config.key_paths import KeyPath, key_text
 from warehouse.config.settings import DEFAULT_METRICS
 from warehouse.errors import UsageError, listing, nearest, url
 from warehouse.metrics import notation, protocols
@@ -23,7 +23,7 @@ from warehouse.readers import qrels_kind, remote
 from warehouse.readers.kinds import column_mapping
 from warehouse.readers.registry import find
 from warehouse.readers.remote import Location, RemoteFile
-from warehouse.sync.patterns import Pattern, places, runs_beside
+from warehouse.sync.patterns import Pattern, group_names, runs_beside
 
 _T = TypeVar("_T")
 GroundKind = Literal["qrels", "training", "docs", "queries"]
@@ -41,7 +41,7 @@ _LOADING = ("format", "columns", "normalise", "where", "repeated", "lower_is_bet
 
 @dataclass(frozen=True)
 class Ground:
-    """A file with qrels, a training set or attributes; `options` are those of loading it."""
+    """A file with qrels, a training set or attributes; `options` say how it is loaded."""
 
     kind: GroundKind
     file: Location
@@ -51,7 +51,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What to compute for the runs of a dataset."""
+    """The metrics to compute for the runs of a dataset."""
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
     protocols: tuple[str, ...] = (protocols.DEFAULT,)
@@ -139,35 +139,35 @@ class Declarations:
 def read_declarations() -> Declarations:
     """Return the declarations of the project's file; any error in it is raised at once."""
     here = project.current()
-    said = here.contents
-    usual = _evaluation(said.evaluate, ("evaluate",), Evaluation())
+    table = here.contents
+    usual = _evaluation(table.evaluate, ("evaluate",), Evaluation())
     datasets = {
-        name: _dataset(given, ("datasets", name), usual) for name, given in said.datasets.items()
+        name: _dataset(given, ("datasets", name), usual) for name, given in table.datasets.items()
     }
     with _at("settle"):
-        settle = duration(said.settle)
+        settle = duration(table.settle)
     with _at("publish"):
-        replica = None if said.publish is None else here.path(said.publish)
-    lake = said.lake
+        replica = None if table.publish is None else here.path(table.publish)
+    lake = table.lake
     if lake is not None and "://" not in lake:
         lake = str(here.path(lake))
     with _at("report"):
-        report = None if said.report is None else here.path(said.report)
+        report = None if table.report is None else here.path(table.report)
     return Declarations(
         folder=here.folder,
         settle=settle,
         datasets=datasets,
-        runs=tuple(_runs(given, n, datasets) for n, given in enumerate(said.runs, 1)),
+        runs=tuple(_runs(given, n, datasets) for n, given in enumerate(table.runs, 1)),
         replica=replica,
         lake=lake,
         report=report,
         gates=_unique(
-            (gate for n, given in enumerate(said.gates, 1) for gate in _gates(given, n, datasets)),
+            (gate for n, given in enumerate(table.gates, 1) for gate in _gates(given, n, datasets)),
             (),
         ),
-        on_fire=said.on_fire,
-        unchecked=said.unchecked,
-        max_ages=_max_ages(said.gates),
+        on_fire=table.on_fire,
+        unchecked=table.unchecked,
+        max_ages=_max_ages(table.gates),
     )
 
 
@@ -202,7 +202,7 @@ def known_dataset(name: str, datasets: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _at(*path: str | int) -> Iterator[None]:
-    """Add the place in the file to errors raised inside."""
+    """Add the location in the file to errors raised inside."""
     try:
         yield
     except UsageError as error:
@@ -230,10 +230,10 @@ def as_text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _given(table: msgspec.Struct, *without: str) -> dict[str, Any]:
+def _given_keys(table: msgspec.Struct, *without: str) -> dict[str, Any]:
     """Return the keys of a table that the file has."""
-    said = msgspec.structs.asdict(table)
-    return {key: value for key, value in said.items() if value is not None and key not in without}
+    fields = msgspec.structs.asdict(table)
+    return {key: value for key, value in fields.items() if value is not None and key not in without}
 
 
 def _evaluation(given: project_file.Evaluate, path: KeyPath, usual: Evaluation) -> Evaluation:
@@ -263,7 +263,7 @@ def _dataset(given: project_file.Dataset, path: KeyPath, usual: Evaluation) -> D
         seen = project_file.Training(file=training) if isinstance(training, str) else training
         grounds.append(_judgments("training", seen, (*path, "training")))
     for number, one in enumerate(given.attributes, 1):
-        options = _given(one, "file", "of") | {"split": _as_texts(one.split)}
+        options = _given_keys(one, "file", "of") | {"split": _as_texts(one.split)}
         with _at(*path, "attributes", number):
             file = _source(one.file)
             if (one.of, file) in ((ground.kind, ground.file) for ground in grounds):
@@ -275,7 +275,7 @@ def _dataset(given: project_file.Dataset, path: KeyPath, usual: Evaluation) -> D
 
 def _judgments(kind: GroundKind, given: project_file.Training, path: KeyPath) -> Ground:
     """Return a file with qrels or a training set."""
-    options = _given(given, "file", "is_global", "queries")
+    options = _given_keys(given, "file", "is_global", "queries")
     queries: str | None = None
     with _at(*path):
         if isinstance(given, project_file.Qrels):
@@ -314,13 +314,13 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
         of_each = [set(pattern.groups) for pattern in patterns]
     groups, some = set.intersection(*of_each), set.union(*of_each)
     tags = _as_texts(given.tags)
-    said = {key: getattr(given, key) for key in ABOUT}
-    for key, text in (said | {f"tags.{key}": text for key, text in tags.items()}).items():
-        for name in places(text or ""):
+    texts = {key: getattr(given, key) for key in ABOUT}
+    for key, text in (texts | {f"tags.{key}": text for key, text in tags.items()}).items():
+        for name in group_names(text or ""):
             if name not in groups:
                 with _at(*here, *key.split(".", 1)):
                     raise UsageError(_nowhere(name, groups, some))
-    named = {name for text in (*said.values(), *tags.values()) for name in places(text or "")}
+    named = {name for text in (*texts.values(), *tags.values()) for name in group_names(text or "")}
     for name in some - named - {*ABOUT}:  # a tag, or one of ours with a wrong letter
         if near := get_close_matches(name, ABOUT, n=1, cutoff=0.75):
             with _at(*here, "files"):
@@ -328,29 +328,29 @@ def _runs(given: project_file.Runs, number: int, datasets: Mapping[str, Dataset]
                     f"{{{name}}}: did you mean {{{near[0]}}}? For a tag of this name, write tags.{name} "
                     f'= "{{{name}}}"'
                 )
-    said = {key: text or (f"{{{key}}}" if key in some else None) for key, text in said.items()}
-    time = said["time"] or TIMES[0]
+    texts = {key: text or (f"{{{key}}}" if key in some else None) for key, text in texts.items()}
+    time = texts["time"] or TIMES[0]
     with _at(*here):
-        if said["dataset"] is None or (given.dataset is None and "dataset" not in groups):
+        if texts["dataset"] is None or (given.dataset is None and "dataset" not in groups):
             raise UsageError(
                 f"the key 'dataset' is missing, and {_nowhere('dataset', groups, some)}"
             )
-        if time not in TIMES and not places(time):
+        if time not in TIMES and not group_names(time):
             raise UsageError(
                 f"time is one of {listing(TIMES)}, or made of the path, as in {{time}}"
             )
-    if not places(said["dataset"]):
+    if not group_names(texts["dataset"]):
         with _at(*here, "dataset"):
-            known_dataset(said["dataset"], datasets)
-    options = {key: value for key, value in _given(given).items() if key in _LOADING}
+            known_dataset(texts["dataset"], datasets)
+    options = {key: value for key, value in _given_keys(given).items() if key in _LOADING}
     with _at(*here):
         _check_reading(options, "run")
     return Runs(
-        f"{project.current().where}: {place(here)}",
+        f"{project.current().where}: {key_text(here)}",
         patterns,
-        said["dataset"],
-        said["name"],
-        said["system"],
+        texts["dataset"],
+        texts["name"],
+        texts["system"],
         time,
         tags,
         given.sidecar,

@@ -63,7 +63,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Synced:
-    """What a sync did, in order, and remarks on the project's file."""
+    """The events of a sync, in order, and remarks on the project's file."""
 
     events: tuple[Event, ...]
     remarks: tuple[str, ...] = ()

@@ -32,9 +32,9 @@ from warehouse.sync.declarations import Declarations, read_declarations
 _LONGEST = 60.0
 # The most lines of its text, but for the one that says how many more there are.
 _LINES = 10
-# What is asked of gates: runs that no gate has checked, the newest of each group, or one run.
+# The selection of runs for gates: runs that no gate has checked, the newest of each group, or one run.
 Which = Literal["new", "newest"]
-# The columns that tell the verdicts of one gate from those of others, as `Gate.key` has them.
+# The columns that tell the verdicts of one gate from other gates' verdicts, as `Gate.key` has them.
 KEY = ("metric", "protocol", "grouped_by", "against", "limits")
 
 
@@ -71,7 +71,7 @@ def without_history(verdict: Verdict) -> Verdict:
 def find(
     con: duckdb.DuckDBPyConnection, gates: Sequence[Gate], which: Which, run: str | None = None
 ) -> list[Due]:
-    """Return what gates have to check, in the order in which the runs were loaded.
+    """Return the runs that gates have to check, in the order in which the runs were loaded.
 
     "new" are runs that no sync has checked yet, and those whose last verdict is not of the present
     state: their judgments, their formula or the limits have changed. "newest" is that of each group.
@@ -101,7 +101,7 @@ def check(
     """
     accepted = gate_results.accepted(con)
     for due, found in regressions.judged(
-        con, asked, gate_results.fired(con), accepted, _places(con, asked)
+        con, asked, gate_results.fired(con), accepted, _ordinals(con, asked)
     ):
         if isinstance(found, Comparison):
             yield due, Verdict(due, found, due.run_id in accepted)
@@ -109,13 +109,13 @@ def check(
             yield due, found
 
 
-def _places(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, int]:
-    """Return, of gates that spend alpha, which place a run has among those that the gate has checked.
+def _ordinals(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, int]:
+    """Return the ordinal of each run among the runs that its gate has checked, if that spends alpha.
 
-    A run keeps its place when it is checked again, and so does its content when it was forgotten;
+    A run keeps its ordinal when it is checked again, and so does its content when it was forgotten;
     new content follows in the order in which it comes, whatever the limits are.
     """
-    places: dict[Due, int] = {}
+    ordinals: dict[Due, int] = {}
     taken: dict[tuple[str, ...], list[str]] = {}
     hashes: dict[int, str] = {}
     for due in asked:
@@ -126,11 +126,11 @@ def _places(con: duckdb.DuckDBPyConnection, asked: Sequence[Due]) -> dict[Due, i
             hashes = dict(con.execute("select run_id, content_hash from run").fetchall())
         key = gate.dataset, *gate.key[:-1]
         if key not in taken:
-            taken[key] = gate_results.places(con, *key)
+            taken[key] = gate_results.checked_hashes(con, *key)
         if hashes[due.run_id] not in taken[key]:
             taken[key].append(hashes[due.run_id])
-        places[due] = taken[key].index(hashes[due.run_id]) + 1
-    return places
+        ordinals[due] = taken[key].index(hashes[due.run_id]) + 1
+    return ordinals
 
 
 def keep(
@@ -157,15 +157,15 @@ def keep(
         )
     for gate in gates:
         _resolve(con, gate, [one for one in new if one.due.gate == gate])
-    for due, place in _places(con, [verdict.due for verdict in new]).items():
-        alpha = due.gate.limits.at(place).alpha
+    for due, ordinal in _ordinals(con, [verdict.due for verdict in new]).items():
+        alpha = due.gate.limits.at(ordinal).alpha
         given = dict(zip(KEY[:-1], due.gate.key, strict=False))
         con.execute(
             render("statements/gate_places"),
             given
             | {
                 "run": due.run_id,
-                "place": place,
+                "place": ordinal,
                 "alpha": alpha,
                 "now": Clock(con).now(),
                 "version": VERSION,
@@ -220,7 +220,7 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
     gone = [row for row in rows if row[0] in asked.datasets and tuple(row[:-1]) not in there]
     if not gone:
         return []
-    told = []
+    notes = []
     with file.transaction() as con:
         for dataset, *gate, run_ids in gone:
             new = [
@@ -232,11 +232,11 @@ def end_gone(file: WarehouseFile, asked: Declarations) -> list[str]:
             )
             gate_results.end(con, run_ids, dict(zip(KEY, gate, strict=True)), "ended", why)
             runs = counted(len(run_ids), "run")
-            told.append(
+            notes.append(
                 f"{dataset}: gate {gate[0]}: {why}: "
                 + (f"{runs} checked again" if new else f"its verdicts on {runs} end")
             )
-    return told
+    return notes
 
 
 def late(
@@ -293,11 +293,11 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 
 
 def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
-    """Return what to say once of all verdicts: which runs are unchecked, which drops are not seen."""
-    told = []
+    """Return the remarks on all verdicts: which runs are unchecked, which drops are not seen."""
+    notes = []
     without = dict.fromkeys(v.due.run for v in verdicts if v.one.verdict == "unchecked")
     if without and unchecked == "warn":
-        told.append(
+        notes.append(
             f'{counted(len(without), "run")} unchecked: {listing(without, 4)}; with unchecked = "fail" '
             'a sync ends with exit code 1 then, with "pass" this is not said'
         )
@@ -307,13 +307,13 @@ def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
         if budget and seen is not None and seen > 2 * budget:
             blind.setdefault(verdict.due.gate, verdict.one)
     for gate, one in blind.items():
-        told.append(
-            gate.said(
+        notes.append(
+            gate.prefixed(
                 f"{counted(one.num_pairs, 'query')} show a drop of {one.could_see:.3f} in four of five "
                 f"cases, and max_drop is {gate.limits.budget:g}: smaller drops mostly pass"
             )
         )
-    return told
+    return notes
 
 
 def begin(con: duckdb.DuckDBPyConnection, dataset: str, asked: Declarations) -> None:
@@ -334,9 +334,9 @@ def tell(command: str, fired: Sequence[Mapping[str, Any]], folder: Path) -> None
     more = [f"and {len(lines) - _LINES:,} more"] if len(lines) > _LINES + 1 else []
     text = "\n".join([*lines[:_LINES], *more] if more else lines)
     given = json.dumps({"text": text, "verdicts": fired}, ensure_ascii=False)
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            command, shell=True, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said,
+            command, shell=True, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output,
             start_new_session=True,
         )  # fmt: skip
         try:
@@ -350,8 +350,8 @@ def tell(command: str, fired: Sequence[Mapping[str, Any]], folder: Path) -> None
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if problem:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()
+            output.seek(0)
+            lines = output.read().decode(errors="replace").strip().splitlines()
             because = f": {lines[-1]}" if lines else ""
             raise UsageError(f"on_fire: the command {problem}{because}")
 
@@ -408,21 +408,21 @@ def check_project(
         with file.transaction() as con:
             keep(con, gates, verdicts, ())
         alert(file, asked, ())
-    said = [verdict.as_dict() for verdict in verdicts]
-    there = {_key(one) for one in said}
+    dicts = [verdict.as_dict() for verdict in verdicts]
+    there = {_key(one) for one in dicts}
     with file.read() as con:
         for one in gate_results.standing(con, dataset):
             if _key(one) not in there and run in (None, one["run"]):
-                said.append(one | _lost(con, gates, one))
-        rows = [{column: one.get(column) for column in COLUMNS} for one in said]
+                dicts.append(one | _lost(con, gates, one))
+        rows = [{column: one.get(column) for column in COLUMNS} for one in dicts]
         relation = database.keep(
             con, render("analyses/gate_check", columns=COLUMNS), {"rows": rows}, name="checked"
         )
-    return GateCheck(relation, tuple(said), asked.unchecked or unchecked)
+    return GateCheck(relation, tuple(dicts), asked.unchecked or unchecked)
 
 
 def _key(one: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what tells the verdict of one gate on one run from others."""
+    """Return the key of the verdict of one gate on one run."""
     return tuple(str(one.get(name)) for name in ("dataset", "run", *KEY))
 
 

@@ -61,7 +61,7 @@ def with_runs(con: duckdb.DuckDBPyConnection, source: Source) -> Source | None:
     return replace(source, settings=json.dumps(settings, sort_keys=True))
 
 
-def take(
+def load(
     file: WarehouseFile,
     source: Source,
     also: Callable[[duckdb.DuckDBPyConnection], object],
@@ -75,11 +75,11 @@ def take(
     with file.read() as con:
         if _is_known(con, source):
             return None
-    with file.staging() as place:
-        store = _staged(place.con, source, opened)
+    with file.staging() as staging:
+        store = _staged(staging.con, source, opened)
         if source.look() != source:
             raise StillWrittenError
-        with place.transaction() as con:
+        with staging.transaction() as con:
             if source.needs_runs:
                 source = with_runs(con, source) or source
             if _is_known(con, source):
@@ -94,7 +94,7 @@ def _is_known(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
     return not source.reread and known(con, source).get(source.key) == source.state
 
 
-def take_together(
+def load_together(
     file: WarehouseFile,
     group: Group,
     sources: Sequence[Source],
@@ -108,19 +108,19 @@ def take_together(
     with file.read() as con:
         if _is_any_known(con, sources):
             return []
-    said = [_about(source) for source in sources]
-    for one in said:
+    descriptions = [_about(source) for source in sources]
+    for one in descriptions:
         check_names(sources[0].dataset, one)
-    with file.staging() as place:
-        batch = next(group.read(place.con))
+    with file.staging() as staging:
+        batch = next(group.read(staging.con))
         if not isinstance(batch, Batch) or not batch.together:
             return []
         if any(source.look() != source for source in sources):
             return []
-        with place.transaction() as con:
+        with staging.transaction() as con:
             if _is_any_known(con, sources):
                 return []
-            loaded = load_staged(con, batch, sources[0].dataset, said, replace=True)
+            loaded = load_staged(con, batch, sources[0].dataset, descriptions, replace=True)
             done: list[Taken] = []
             for outcome in loaded:
                 if isinstance(outcome, WarehouseError):
@@ -166,20 +166,20 @@ def _staged(
 
 def _about(source: Source) -> RunOptions:
     """Return the description of a run, with the time and the commit of its file."""
-    said = cast(run_description.About, source.about)
+    described = cast(run_description.About, source.about)
     exact = {"system", "tags"}
-    tags: Mapping[str, str] = said.tags
-    run_at = said.time
+    tags: Mapping[str, str] = described.tags
+    run_at = described.time
     if source.time == "git":
         when, number = run_description.commit(source.path)
         run_at = run_at or when
         tags = {**tags, "commit": number}
-    if said.time is not None:
+    if described.time is not None:
         exact.add("time")
     elif source.time == "file":
         run_at = source.run_at
     return RunOptions(
-        name=said.name, system=said.system, tags=tags, run_at=run_at, exact=frozenset(exact),
+        name=described.name, system=described.system, tags=tags, run_at=run_at, exact=frozenset(exact),
         lower_is_better=source.options.get("lower_is_better", False), leave_forgotten=True,
         gone=source.gone,
     )  # fmt: skip

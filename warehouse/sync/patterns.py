@@ -18,7 +18,7 @@ from warehouse.readers.remote import Location
 _PIECE = re.compile(
     r"\{(?P<group>[A-Za-z_]\w*)\}|(?P<any>\*+)|(?P<one>\?)|\[(?P<no>!?)(?P<among>[^\]/]+)\]"
 )
-_PLACE = re.compile(r"\{(\w+)\}")
+_GROUP = re.compile(r"\{(\w+)\}")
 # The suffixes of side-cars.
 SIDECARS = (".json", ".yaml", ".yml")
 
@@ -138,13 +138,13 @@ def _segment(part: str, seen: set[str]) -> str:
     return "".join(made) + re.escape(part[end:])
 
 
-def places(text: str) -> list[str]:
+def group_names(text: str) -> list[str]:
     """Return the placeholders of a text that `filled` replaces.
 
-    >>> places("{system}-{name}")
+    >>> group_names("{system}-{name}")
     ['system', 'name']
     """
-    return _PLACE.findall(text)
+    return _GROUP.findall(text)
 
 
 def filled(text: str, groups: dict[str, str]) -> str:
@@ -153,11 +153,11 @@ def filled(text: str, groups: dict[str, str]) -> str:
     >>> filled("{system}-{name}", {"system": "bm25", "name": "a"})
     'bm25-a'
     """
-    return _PLACE.sub(lambda found: groups[found[1]], text)
+    return _GROUP.sub(lambda found: groups[found[1]], text)
 
 
 def sidecars(run: Location) -> Sequence[Location]:
-    """Return the possible side-cars of a run; that of a compressed run may omit the suffix.
+    """Return the possible side-cars of a run; a compressed run's may omit the suffix.
 
     >>> [path.name for path in sidecars(Path("bm25.run.gz")) if path.suffix == ".json"]
     ['bm25.run.gz.json', 'bm25.run.json']

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.analyze.pages import relation
+from warehouse.analyze.protocol_catalogue import relation
 from warehouse.config import project, toml
 from warehouse.config.settings import DATABASE_VARIABLE, DEFAULT_DATABASE
 from warehouse.sync.declarations import SETTLE, Evaluation, read_declarations
@@ -27,7 +27,7 @@ def settings(given: Path | None = None) -> duckdb.DuckDBPyRelation:
     named = os.environ.get(DATABASE_VARIABLE)
     rows: dict[str, tuple[object, str]] = {}
     if here.file is not None:
-        rows["config"] = (project.shown(here.file), project.origin())
+        rows["config"] = (project.relative(here.file), project.origin())
     rows["database"] = (DEFAULT_DATABASE, _DEFAULT)
     usual = Evaluation()
     rows["settle"] = (SETTLE, _DEFAULT)
@@ -35,7 +35,7 @@ def settings(given: Path | None = None) -> duckdb.DuckDBPyRelation:
         rows[f"evaluate.{key}"] = (list(getattr(usual, key)), _DEFAULT)
     rows.update(_in_file(here))
     if here.database is not None:
-        rows["database"] = (project.shown(here.database), rows["database"][1])
+        rows["database"] = (project.relative(here.database), rows["database"][1])
     if given is not None or named:
         rows["database"] = (
             str(given or named),
@@ -54,7 +54,7 @@ def _in_file(here: project.Project) -> Iterator[tuple[str, tuple[object, str]]]:
     for path, value in toml.leaves(here.document.record):
         if path:  # else the file sets nothing
             line = here.document.lines[here.document.inside + path]
-            yield ".".join(map(str, path)), (value, f"{project.shown(here.file)}:{line}")
+            yield ".".join(map(str, path)), (value, f"{project.relative(here.file)}:{line}")
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The description of a run beside its content: from its path, a side-car file or a git commit."""
+"""The description of a run: from its path, a side-car file or a git commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from warehouse.readers import ir_metadata
 from warehouse.readers.files import default_name
 from warehouse.readers.remote import Location
 from warehouse.sync.declarations import ABOUT, Runs, as_text
-from warehouse.sync.patterns import filled, places, sidecars
+from warehouse.sync.patterns import filled, group_names, sidecars
 
 
 class _Sidecar(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,15 +45,15 @@ def describe(
     source: Runs, path: Location, groups: Mapping[str, str], beside: Location | None
 ) -> About:
     """Return what path pattern, project file and side-car say; the side-car takes precedence."""
-    said = _Sidecar() if beside is None else read_sidecar(beside)
+    own = _Sidecar() if beside is None else read_sidecar(beside)
     given = dict(groups)
     tags = {key: text for key, text in given.items() if key not in ABOUT}
     tags |= {key: filled(text, given) for key, text in source.tags.items()}
-    tags |= {key: as_text(value) for key, value in said.tags.items()}
-    name = said.name or _filled(source.name, given) or default_name(str(path))
-    system = said.system or _filled(source.system, given) or None
-    time = said.time
-    if time is None and places(source.time):
+    tags |= {key: as_text(value) for key, value in own.tags.items()}
+    name = own.name or _filled(source.name, given) or default_name(str(path))
+    system = own.system or _filled(source.system, given) or None
+    time = own.time
+    if time is None and group_names(source.time):
         time = _filled(source.time, given)
     return About(
         filled(source.dataset, given),
@@ -66,13 +66,13 @@ def describe(
 
 def _filled(text: str | None, groups: dict[str, str]) -> str | None:
     """Return a text with its placeholders filled in, or None if a path does not have all of them."""
-    if text is None or not groups.keys() >= {*places(text)}:
+    if text is None or not groups.keys() >= {*group_names(text)}:
         return None
     return filled(text, groups)
 
 
 def sidecar(path: Location) -> Location | None:
-    """Return the file beside a run that describes it, if there is one: bm25.run.json or .yaml."""
+    """Return the file next to a run that describes it, if there is one: bm25.run.json or .yaml."""
     there = [file for file in sidecars(path) if file.is_file()]
     if len(there) > 1:
         raise InputError(f"{path}: has {len(there)} side-cars: {there[0].name}, {there[1].name}")
@@ -93,12 +93,12 @@ def read_sidecar(file: Location) -> _Sidecar:
         if ir_metadata.is_one(found) and found.keys().isdisjoint(_Sidecar.__struct_fields__):
             about = ir_metadata.describe(found, str(file))
             return _Sidecar(system=about.system or "", time=about.run_at, tags=dict(about.tags))
-        said = toml.Document(str(file), found).convert(_Sidecar)
-        if "time" in found and not isinstance(said.time, str | dt.date):
+        one = toml.Document(str(file), found).convert(_Sidecar)
+        if "time" in found and not isinstance(one.time, str | dt.date):
             raise DefinitionError(
-                f"{file}: 'time' has the wrong type: {word(type(said.time))}; write a string or a date"
+                f"{file}: 'time' has the wrong type: {word(type(one.time))}; write a string or a date"
             )
-        for text in (*found.values(), *said.tags, *said.tags.values()):
+        for text in (*found.values(), *one.tags, *one.tags.values()):
             str(text).encode()
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
@@ -112,7 +112,7 @@ def read_sidecar(file: Location) -> _Sidecar:
         raise InputError(f"{file}: is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{file}: not {file.suffix[1:].upper()}: {error}") from None
-    return said
+    return one
 
 
 def moment(given: str | dt.date, path: Location) -> dt.datetime:

@@ -17,7 +17,7 @@ from warehouse.readers.files import check_name, default_name, nearest_path
 from warehouse.readers.remote import Location
 from warehouse.sync import run_description
 from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
-from warehouse.sync.patterns import Pattern, places, runs_beside
+from warehouse.sync.patterns import Pattern, group_names, runs_beside
 
 RUN = "run"
 Key = tuple[str, str, str]
@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 class Source:
     """A file, its state when it was looked at, and its description.
 
-    `settings` holds everything besides the bytes that affects how it is loaded. `changed_ns` is the
+    `settings` holds everything apart from the bytes that affects how it is loaded. `changed_ns` is the
     last change of the file or its side-car. `gone` has the runs of the dataset whose files are gone:
     one of them may have been renamed. A file to `reread` is read although its state is the same.
     """
@@ -102,10 +102,10 @@ def find(asked: Declarations) -> Found:
                 found.problems.append((ground.file, error))
     taken: set[Key] = set()
     for spec in asked.runs:
-        told = len(found.absent) + len(found.problems)
+        num_problems = len(found.absent) + len(found.problems)
         files = list(_files(spec, asked.folder, found))
         names = {path for path, _ in files}
-        if not files and len(found.absent) + len(found.problems) == told:
+        if not files and len(found.absent) + len(found.problems) == num_problems:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
@@ -161,19 +161,19 @@ def _unreadable(path: Location, error: OSError) -> tuple[Location, WarehouseErro
 
 def _run(spec: Runs, path: Location, groups: Mapping[str, str]) -> Source:
     beside = run_description.sidecar(path) if spec.sidecar else None
-    said = run_description.describe(spec, path, groups, beside)
-    unsaid = TIMES[0] if places(spec.time) else spec.time
+    described = run_description.describe(spec, path, groups, beside)
+    unsaid = TIMES[0] if group_names(spec.time) else spec.time
     settings = {
-        "name": said.name,
-        "system": said.system,
-        "tags": dict(said.tags),
-        "time": unsaid if said.time is None else said.time.isoformat(),
+        "name": described.name,
+        "system": described.system,
+        "tags": dict(described.tags),
+        "time": unsaid if described.time is None else described.time.isoformat(),
         **spec.options,
     }
     return _looked(
         Source(
-            RUN, path, said.dataset, said.name, 0, 0, 0, _json(settings), spec.options,
-            about=said, time=unsaid, beside=beside,
+            RUN, path, described.dataset, described.name, 0, 0, 0, _json(settings), spec.options,
+            about=described, time=unsaid, beside=beside,
         )
     )  # fmt: skip
 
@@ -225,7 +225,7 @@ def settled(sources: Sequence[Source], seconds: float) -> tuple[list[Source], li
 
 
 def namesakes(sources: Iterable[Source], due: Iterable[Source]) -> dict[Key, UsageError]:
-    """Return those of `due` that would become the same run or attributes as another file."""
+    """Return the files of `due` that would become the same run or attributes as another file."""
     groups: dict[tuple[str, str, str], list[Source]] = {}
     for source in sources:
         groups.setdefault((source.dataset, source.kind, source.name), []).append(source)

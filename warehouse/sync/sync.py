@@ -110,7 +110,7 @@ class _Sync:
     remarks: list[str] = field(default_factory=list)
     is_made_new: bool = False
 
-    def shown(self, path: Location) -> str:
+    def relative(self, path: Location) -> str:
         """Return a path as the project's file has it."""
         with suppress(ValueError):
             return str(PurePath(path).relative_to(self.asked.folder))
@@ -128,7 +128,7 @@ class _Sync:
             # SQLAlchemy wraps the engine's errors in its own
             text = first_line(getattr(error, "orig", None) or error)
         if path is not None:
-            file = self.shown(path)
+            file = self.relative(path)
             text = text.replace(visible(str(path)), visible(file))
             text = text if visible(file) in text else f"{visible(file)}: {text}"
         code = error.exit_code if isinstance(error, WarehouseError) else 1
@@ -188,7 +188,7 @@ def look_for_missing(work: _Sync) -> Iterator[Event]:
             missing.store(con, found)
     for one in (*found.forgotten, *(one for one in found.kept if not one.is_known)):
         yield events.gone(
-            one.dataset, str(one.run), work.shown(one.path),
+            one.dataset, str(one.run), work.relative(one.path),
             is_forgotten=one in found.forgotten, dry_run=work.dry_run,
         )  # fmt: skip
 
@@ -199,12 +199,12 @@ def _take(work: _Sync, every: Sequence[Source], due: Sequence[Source]) -> Iterat
     ready = [source for source in due if source.key not in refused]
     if work.dry_run:
         for source in ready:
-            file = work.shown(source.path)
+            file = work.relative(source.path)
             yield Event("due", f"{source.dataset}: {file} would be read", source.dataset, file)
         return
     ready, waiting = sources.settled(ready, work.asked.settle)
     for source in waiting:
-        yield events.waiting(source.dataset, work.shown(source.path))
+        yield events.waiting(source.dataset, work.relative(source.path))
     for alike in _alike(ready):
         yield from _take_alike(work, alike, len(ready))
 
@@ -225,18 +225,18 @@ def _take_alike(work: _Sync, alike: Sequence[Source], total: int) -> Iterator[Ev
     """Load runs, as many per transaction as are read at once; or one file."""
     if alike[0].kind != sources.RUN:
         (source,) = alike
-        work.on_file(work.shown(source.path), total)
+        work.on_file(work.relative(source.path), total)
         yield from _take_one(work, source)
         return
     paths, how = [source.path for source in alike], loading.reading(alike[0])
-    for group in groups(paths, **how, watched=False):  # each is looked at again: see loading.take
+    for group in groups(paths, **how, watched=False):  # each is looked at again: see loading.load
         members = alike[group.first : group.first + len(group.sources)]
         for source in members:
-            work.on_file(work.shown(source.path), total)
+            work.on_file(work.relative(source.path), total)
         done = _take_group(work, group, members) if len(members) > 1 else []
         if done:
             for source, taken in zip(members, done, strict=True):
-                yield events.taken(taken, work.shown(source.path))
+                yield events.taken(taken, work.relative(source.path))
             continue
         for source, opened in zip(members, group.sources, strict=True):
             file = opened if isinstance(opened, LocalFile) else None
@@ -247,7 +247,7 @@ def _take_group(work: _Sync, group: Group, members: Sequence[Source]) -> list[Ta
     """Load runs in one transaction; if that fails, none, and each must be loaded by itself."""
     try:
         also = partial(checks.begin, dataset=members[0].dataset, asked=work.asked)
-        return loading.take_together(work.database, group, members, also)
+        return loading.load_together(work.database, group, members, also)
     except (WarehouseError, duckdb.Error, OSError) as error:
         work.failed(error)  # what stops all is raised again
         return []
@@ -257,18 +257,18 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
     """Load one file; no event if it is gone, or another process has loaded it."""
     try:
         also = partial(checks.begin, dataset=source.dataset, asked=work.asked)
-        done = loading.take(work.database, source, also, opened)
+        done = loading.load(work.database, source, also, opened)
     except loading.StillWrittenError:
-        yield events.waiting(source.dataset, work.shown(source.path))
+        yield events.waiting(source.dataset, work.relative(source.path))
     except (WarehouseError, duckdb.Error, OSError) as error:
         failed = work.failed(error, source.dataset, source.path)
         now = source.look()
         if now is not None:
-            file = work.shown(source.path)
+            file = work.relative(source.path)
             yield failed if now == source else events.waiting(source.dataset, file)
     else:
         if done is not None:
-            yield events.taken(done, work.shown(source.path))
+            yield events.taken(done, work.relative(source.path))
 
 
 def evaluate(work: _Sync) -> Iterator[Event]:
@@ -344,7 +344,7 @@ def gates(work: _Sync) -> Iterator[Event]:
             continue
         failed.add(due.run_id)
         event = work.failed(verdict, due.gate.dataset)
-        yield replace(event, text=due.gate.said(event.text))
+        yield replace(event, text=due.gate.prefixed(event.text))
     if verdicts:
         with work.database.transaction() as con:
             checks.keep(con, work.asked.gates, verdicts, failed)
@@ -384,16 +384,16 @@ def push(work: _Sync) -> Iterator[Event]:
         yield work.failed(error, path=None)
     else:
         if any(added.values()):
-            said = "; ".join((shared.said(added), *added.notes))
-            yield Event("pushed", f"{lake}: {said}", details=dict(added))
+            text = "; ".join((shared.summary(added), *added.notes))
+            yield Event("pushed", f"{lake}: {text}", details=dict(added))
 
 
 def publish(work: _Sync) -> Iterator[Event]:
-    """Make the project's replica anew if the database has changed since it was made."""
+    """Make the project's replica again if the database has changed since it was made."""
     target, source = work.asked.replica, work.database.path
     if target is None or not _is_due(work, target):
         return
-    shown = work.shown(target)
+    shown = work.relative(target)
     if work.dry_run:
         yield Event("due", f"{shown} would be published", file=shown)
         return
@@ -408,7 +408,7 @@ def publish(work: _Sync) -> Iterator[Event]:
 
 
 def report(work: _Sync) -> Iterator[Event]:
-    """Write the project's pages anew if the database has changed since they were written."""
+    """Write the project's pages again if the database has changed since they were written."""
     target = work.asked.report
     if target is None:
         return
@@ -416,7 +416,7 @@ def report(work: _Sync) -> Iterator[Event]:
 
     if not _is_due(work, target / pages.MANIFEST):
         return
-    shown = work.shown(target)
+    shown = work.relative(target)
     if work.dry_run:
         yield Event("due", f"{shown} would be written", file=shown)
         return

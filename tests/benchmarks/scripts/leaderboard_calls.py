@@ -12,7 +12,7 @@ import arguments
 import duckdb
 
 from warehouse import Warehouse
-from warehouse.analyze import board
+from warehouse.analyze import dataset_board
 from warehouse.metrics import protocols
 
 CALLS = 6
@@ -25,9 +25,9 @@ if way == "call":
 else:
     rules = protocols.get("default")
 
-    def asked(con: duckdb.DuckDBPyConnection) -> board.Board:
-        with board.narrowed(con, dataset, rules):
-            return board.of_dataset(con, dataset, [], rules)
+    def asked(con: duckdb.DuckDBPyConnection) -> dataset_board.Board:
+        with dataset_board.narrowed(con, dataset, rules):
+            return dataset_board.of_dataset(con, dataset, [], rules)
 
     with warehouse.file.read() as con:
         made = arguments.timed(lambda: asked(con), CALLS)

@@ -138,7 +138,7 @@ def compare(
     and a test only where that is one of the values. Judged is no hypothesis. --test wilcoxon and
     tukey-anova need the extra "stats".
     """
-    from warehouse.analyze import compare as compare_runs
+    from warehouse.analyze import paired_tests as compare_runs
     from warehouse.report import formats
 
     wh, named = database.open(), run or []

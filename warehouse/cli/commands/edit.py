@@ -27,7 +27,7 @@ def edit(
 ) -> None:
     """Rename a run, or change its system and tags.
 
-    Predictions and values stay, and there is no new version. System and tags are those of the
+    Predictions and values stay, and there is no new version. System and tags belong to the
     current version; tags that are not named stay. 'warehouse sync' names runs by warehouse.toml:
     a run that it loads again has the name from there.
     """
@@ -39,6 +39,6 @@ def edit(
         dataset, run, name=name, system=system, tags=options.pairs(tags, "--tag"),
         without=without or (),
     )  # fmt: skip
-    said = [f"system {found.system}"] if found.system else []
-    said += [f"{key}={value}" for key, value in found.tags.items()]
-    output.say(f"{dataset}/{found.run}: {', '.join(said) or 'no system and no tags'}")
+    fields = [f"system {found.system}"] if found.system else []
+    fields += [f"{key}={value}" for key, value in found.tags.items()]
+    output.say(f"{dataset}/{found.run}: {', '.join(fields) or 'no system and no tags'}")

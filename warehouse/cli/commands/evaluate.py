@@ -65,7 +65,7 @@ def evaluate(
 
     Nothing else is computed. Without -m, these are the metrics that a dataset has values of,
     including its slices, as listed by 'warehouse status'. If a dataset has no values yet, they are
-    those of the protocol ('warehouse protocols show NAME'), or else nDCG@10, AP, RR, P@10, R@100 and
+    the protocol's ('warehouse protocols show NAME'), or else nDCG@10, AP, RR, P@10, R@100 and
     R@1000.
 
     What is computed for up to 1,000 runs becomes visible together or not at all; more runs follow in
@@ -75,7 +75,7 @@ def evaluate(
 
     A slice divides the queries, or the documents, into parts: by the values of an attribute, by
     quantiles(x, N) (equal numbers), by mass(x, N) (equal sums; part N is the highest), or by any
-    expression. Beside the attributes it can use num_relevant and difficulty (mean AP) of queries,
+    expression. Apart from the attributes it can use num_relevant and difficulty (mean AP) of queries,
     and frequency and training_frequency of documents.
     """
     from warehouse.metrics import protocols
@@ -100,7 +100,7 @@ def evaluate(
 
 
 def narrate(done: Outcome, *, dry_run: bool = False) -> None:
-    """Say what was computed, and what was left out."""
+    """Name the computed metrics, and the metrics left out."""
     from warehouse.evaluate import requirements
 
     for name in done.without_qrels:

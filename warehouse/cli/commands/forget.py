@@ -42,7 +42,7 @@ def forget(
         bool, typer.Option("--scores", help="Remove only the values of the run that were imported.")
     ] = False,
     judge: Annotated[
-        str | None, typer.Option("--judge", help="With --scores: only those of this judge.")
+        str | None, typer.Option("--judge", help="With --scores: only this judge's scores.")
     ] = None,
     everything: Annotated[
         bool,

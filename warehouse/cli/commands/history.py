@@ -42,7 +42,7 @@ def history(
 ) -> None:
     """Show the values of runs over time, the best so far and the records.
 
-    The time is that of the experiment (--at when the run was loaded), else that of the load. A metric
+    The time is the experiment's (--at when the run was loaded), else the load's. A metric
     that is not stored is computed for the current versions of the runs. The history also has their
     replaced versions that were evaluated against these qrels; how many were not goes to stderr. After
     new judgments only current versions are evaluated; --qrels shows the others. A

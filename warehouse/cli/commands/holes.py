@@ -100,5 +100,5 @@ def holes(
     output.emit(
         trec.qrels_to_fill((row.query_id, row.doc_id) for row in found), table.out, table.format
     )
-    for note in found.told(table.places):
+    for note in found.rounded_notes(table.places):
         output.say(note)

@@ -62,7 +62,7 @@ EXAMPLES = {
     ),
 }
 
-# What is in a folder beside qrels and runs; in one of BEIR or of ratings, also other splits.
+# The other files of a folder with qrels and runs; in one of BEIR or of ratings, also other splits.
 _OTHERS = ("neither qrels nor runs", "other splits or neither qrels nor runs")
 
 
@@ -380,10 +380,10 @@ def scores(
             columns=options.pairs(column, "--column"), replace=replace,
         )  # fmt: skip
     states = list(loaded.status.values())
-    told = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
+    counts = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
     say(
         f"{listing(loaded.runs, 4)}: {counted(len(loaded.metrics), 'metric')} under "
-        f"{loaded.protocol} ({counted(loaded.num_values, 'value')}; {told})"
+        f"{loaded.protocol} ({counted(loaded.num_values, 'value')}; {counts})"
     )
     for text in loaded.warnings:
         warn(text)

@@ -41,4 +41,4 @@ def init(
     changed = wh.init(own=own, allow_place=allow_place)
     news = "is a warehouse of its own now" if own else "brought up to date"
     state = "is up to date" if not changed else news if existed else "made"
-    say(f"{project.shown(wh.path)}: {state}")
+    say(f"{project.relative(wh.path)}: {state}")

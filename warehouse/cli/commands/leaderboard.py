@@ -102,7 +102,7 @@ def leaderboard(
 
     With --ties, a group is its best run and the runs that do not differ from it significantly
     (paired t-tests, Holm correction over all pairs of the whole board, also with --top). With
-    --ranks the queries are drawn anew with replacement, 2,000 times, and each time the runs are
+    --ranks the queries are drawn again with replacement, 2,000 times, and each time the runs are
     ranked by their means; equal means share the best rank, so several runs may be first. With --lake
     the board is of all that was pushed into it, and shows stored values only; with --as-of version:N
     it is the board after that push.

@@ -26,9 +26,9 @@ def protocols(context: typer.Context, table: options.Table) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from warehouse.analyze import pages
+    from warehouse.analyze import protocol_catalogue
 
-    table.show(pages.protocols_for_people(table.format))
+    table.show(protocol_catalogue.protocols_for_people(table.format))
     output.say("one in full, or several side by side: warehouse protocols show NAME NAME")
 
 
@@ -37,8 +37,8 @@ def show(names: Annotated[list[str], "One or more protocols."], table: options.T
 
     Their summaries go to stderr.
     """
-    from warehouse.analyze import pages
+    from warehouse.analyze import protocol_catalogue
 
-    table.show(pages.compare_protocols(names))
-    for summary in pages.summaries(names):
+    table.show(protocol_catalogue.compare_protocols(names))
+    for summary in protocol_catalogue.summaries(names):
         output.say(summary)

@@ -52,7 +52,7 @@ def diff(
 
     The result is the number of judgments that were added, removed or changed. Kendall's tau-b
     between the two boards goes to stderr, for each metric that has values against both versions by
-    the same formula. To compute those of an older version, run: warehouse evaluate -d DATASET
+    the same formula. To compute values of an older version, run: warehouse evaluate -d DATASET
     --qrels N.
     """
     from warehouse.errors import UsageError

@@ -86,7 +86,7 @@ def query(
         answer = wh.stream_parquet(text, target, params, limit=limit, timeout=seconds)
         output.say(f"wrote {target}")
     else:
-        screen = output.screen_for(table.format, table.out, places=places, wide=table.wide)
+        screen = output.screen_for(table.format, table.out, digits=places, wide=table.wide)
         with output.open_writer(table.out, table.format) as write:
             answer = wh.stream(
                 text, params, write=write, format=screen or table.format, limit=limit,
@@ -100,5 +100,5 @@ def query(
             if limit == SHOWN and table.format in formats.FOR_PEOPLE
             else f"only the first {answer.rows:,} rows, as --limit says"
         )
-    if answer.told:
-        output.say(answer.told)
+    if answer.note:
+        output.say(answer.note)

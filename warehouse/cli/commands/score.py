@@ -34,7 +34,7 @@ EXAMPLES = {
         "warehouse score qrels.txt runs/*.run.gz nDCG@10 --engine spark",
     )
 }
-# The most runs of which it is said what equal scores do.
+# The most runs in the notes on equal scores.
 _RUNS_WITH_TIES = 4
 _VERSION = "'warehouse --version' prints the version"
 # Options of trec_eval.
@@ -195,7 +195,7 @@ def score(
         defaults = protocols.get(protocol).defaults(level)
         text = trec.text(
             scores.relation.fetchall(), scores.lines, defaults,
-            runid=runid, places=table.places, strings=scores.strings,
+            runid=runid, digits=table.places, strings=scores.strings,
             zscores=zscores is not None,
         )  # fmt: skip
         output.emit(text, table.out, table.format)
@@ -247,11 +247,11 @@ def _left_out(scores: Scores, exclude: str) -> str:
     return f"{left_out}: are the ids written as in the run?"
 
 
-def _of_ties(scores: Scores, places: int) -> Iterator[str]:
-    """Say what the order of equal scores does to the values that are shown."""
+def _of_ties(scores: Scores, digits: int) -> Iterator[str]:
+    """Name the range of the shown values over all orders of equal scores."""
     runs: dict[int, list[str]] = {}
     for one in scores.ranges:
-        low, high = (f"{value:.{places}f}" for value in (one.low, one.high))
+        low, high = (f"{value:.{digits}f}" for value in (one.low, one.high))
         if low != high:
             runs.setdefault(one.run_id, []).append(f"{one.metric} {low}\N{EN DASH}{high}")
     for number, (run_id, ranges) in enumerate(runs.items()):

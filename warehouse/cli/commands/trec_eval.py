@@ -14,7 +14,7 @@ EXAMPLES = {
         "warehouse trec-eval --release 10 -m all_trec -M100 qrels.txt runs/bm25.run.gz",
     )
 }
-# What is after the command is read as trec_eval reads it, -h included.
+# Arguments after the command are read as trec_eval reads them, -h included.
 SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 
 

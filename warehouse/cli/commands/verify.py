@@ -91,7 +91,7 @@ def verify(
 
 
 def _refuse_beside(**given: object) -> None:
-    """Refuse options about a database beside a bundle."""
+    """Refuse options about a database together with a bundle."""
     for name, value in given.items():
         if value:
             raise UsageError(f"--{name}: a bundle is verified by itself; leave it out")

@@ -69,7 +69,7 @@ def watch(
     with project.using(config):
         path = open_project(database).path.absolute()
         watched = _watched()
-    say(f"watching {listing(map(project.shown, sorted(watched.paths)), 4)}; Ctrl-C ends it")
+    say(f"watching {listing(map(project.relative, sorted(watched.paths)), 4)}; Ctrl-C ends it")
     tick = int(min(debounce, _SHORTEST_WAIT) * 1000)
     due = 0.0
     while True:
@@ -133,7 +133,7 @@ def _is_output(path: Path) -> bool:
 
 
 def _watched(before: _Watched | None = None) -> _Watched:
-    """Return what to watch; `before` stays while the project's file is wrong."""
+    """Return the files to watch; `before` stays while the project's file is wrong."""
     from warehouse.sync.declarations import read_declarations
 
     try:

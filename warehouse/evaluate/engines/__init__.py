@@ -15,7 +15,7 @@ _Result = TypeVar("_Result")
 
 
 class Engine(Protocol):
-    """What computes the parts of a whole; the results come in the order of the parts."""
+    """Computes the parts of a whole; the results come in the order of the parts."""
 
     def map(
         self, function: Callable[[_Part], _Result], parts: Iterable[_Part], /

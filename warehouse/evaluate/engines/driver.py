@@ -1,4 +1,4 @@
-"""What the driver does: divide the work, have an engine do it, and put the replies together."""
+"""The driver's work: divide the work, have an engine do it, and put the replies together."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from warehouse import extending
 from warehouse.errors import UsageError, WarehouseError, check_at_least, nearest
 from warehouse.evaluate import engine as evaluate
 from warehouse.evaluate import scoring
-from warehouse.evaluate.engines import Engine, queries, runs, tasks
-from warehouse.evaluate.files import Counts, ScoredRun, check_answered, make_pending
+from warehouse.evaluate.engines import Engine, by_query, by_run, tasks
+from warehouse.evaluate.file_scoring import Counts, ScoredRun, check_answered, make_pending
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.notation import Metric
 from warehouse.sql_text.quoting import ident
@@ -31,7 +31,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class Collected:
-    """What was read of the runs that were scored, and why others were refused, by their names."""
+    """The scored runs as they were read, and the errors of the refused runs, by name."""
 
     runs: Mapping[str, ScoredRun]
     refused: Mapping[str, WarehouseError]
@@ -39,7 +39,7 @@ class Collected:
 
 
 def check(engine: object) -> None:
-    """Refuse what is no engine."""
+    """Refuse an object that is no engine."""
     known = _modules()
     if isinstance(engine, str):
         names = (LOCAL, *known)
@@ -56,15 +56,16 @@ def check(engine: object) -> None:
 
 def num_buckets(metrics: Collection[Metric], by: str, buckets: int | None) -> int:
     """Return into how many buckets the queries are divided, 0 if the work is divided by run."""
-    if by not in queries.BY:
-        raise UsageError(f"by {by}: is one of {' and '.join(queries.BY)}{nearest(by, queries.BY)}")
+    if by not in by_query.BY:
+        known = by_query.BY
+        raise UsageError(f"by {by}: is one of {' and '.join(known)}{nearest(by, known)}")
     check_at_least(1, buckets=buckets)
     if by == "run":
         if buckets is not None:
             raise UsageError("buckets: goes with a division by query")
         return 0
-    queries.check(metrics)
-    return buckets or queries.BUCKETS
+    by_query.check(metrics)
+    return buckets or by_query.BUCKETS
 
 
 @contextmanager
@@ -138,13 +139,12 @@ def score(
     check_machines(engine, [*tasks.local_files(parts), *filter(None, [work.into])])
     if work.num_buckets:
         return _by_query(con, engine, work, names, parts)
-    replies = list(engine.map(partial(runs.score, work), parts))
+    replies = list(engine.map(partial(by_run.score, work), parts))
     tasks.check_versions(replies)
-    whole = runs.joined(replies)
+    whole = by_run.joined(replies)
     if work.into is not None:  # a task that was lost, or done twice, has left others
-        for file in set(Path(work.into).iterdir()) - {
-            Path(work.into, name) for name in whole.written
-        }:
+        written = {Path(work.into, name) for name in whole.written}
+        for file in set(Path(work.into).iterdir()) - written:
             file.unlink()
     if not whole.runs:
         raise next(iter(whole.refused.values()))
@@ -161,15 +161,15 @@ def _by_query(
 ) -> Collected:
     if hasattr(engine, "by_bucket"):
         replies = engine.by_bucket(
-            partial(queries.read, work),
-            partial(queries.score, work),
+            partial(by_query.read, work),
+            partial(by_query.score, work),
             parts,
-            queries.COLUMNS,
+            by_query.COLUMNS,
             work.num_buckets + 1,
         )
     else:
-        buckets = queries.buckets(work, engine.map(partial(queries.read_all, work), parts))
-        replies = list(engine.map(partial(queries.score, work), buckets))
+        buckets = by_query.buckets(work, engine.map(partial(by_query.read_all, work), parts))
+        replies = list(engine.map(partial(by_query.score, work), buckets))
     return _whole(con, work, names, replies)
 
 
@@ -189,17 +189,17 @@ def _whole(
     names: Sequence[str],
     replies: Sequence[tasks.Reply],
 ) -> Collected:
-    """Put the replies of the buckets together; of a run that is refused anywhere, nothing is kept."""
+    """Combine the replies of the buckets; drop the runs that any of them refuses."""
     tasks.check_versions(replies)
     read: dict[int, ScoredRun] = {}
     refused: dict[str, WarehouseError] = {}
     # the notes about refusals come last
     notes = {
-        place: (name, found) for place, name, found in sorted(_notes(replies), key=_is_refused)
+        index: (name, found) for index, name, found in sorted(_notes(replies), key=_is_refused)
     }
     num_judged = sum(_first(reply).num_judged for reply in replies if reply.counts)
-    for place, (name, found) in sorted(notes.items()):
-        counts = [reply.counts[place] for reply in replies if reply.counts]
+    for index, (name, found) in sorted(notes.items()):
+        counts = [reply.counts[index] for reply in replies if reply.counts]
         whole = Counts(
             num_judged,
             sum(count.num_answered for count in counts),
@@ -214,14 +214,14 @@ def _whole(
         except WarehouseError as error:
             refused[name] = error
         else:
-            read[place] = ScoredRun(
+            read[index] = ScoredRun(
                 found, whole.num_answered, whole.num_unjudged_queries, whole.num_hits,
                 found.rows - whole.num_kept,
             )  # fmt: skip
     if not read:
         raise next(iter(refused.values()))
     _put_together(con, work, names, list(read), replies)
-    return Collected({names[place]: run for place, run in read.items()}, refused, num_judged)
+    return Collected({names[index]: run for index, run in read.items()}, refused, num_judged)
 
 
 def _first(reply: tasks.Reply) -> Counts:
@@ -240,10 +240,10 @@ def _put_together(
     con: duckdb.DuckDBPyConnection,
     work: tasks.Work,
     names: Sequence[str],
-    places: Sequence[int],
+    run_numbers: Sequence[int],
     replies: Sequence[tasks.Reply],
 ) -> None:
-    """Combine the values of the queries, as if the runs at these places had been read here."""
+    """Combine the values of the queries, as if the runs with these numbers were read here."""
     import pyarrow as pa
 
     plan = work.plan
@@ -258,7 +258,7 @@ def _put_together(
     con.execute(render("statements/divided_scope"))
     scope = Scope(con)
     scope.read_qrels(work.truth.qrels, work.truth.rows)
-    scope.read_runs(places, first=0, together=True, lower_is_better=False)
+    scope.read_runs(run_numbers, first=0, together=True, lower_is_better=False)
     make_pending(con, plan)
     con.execute(render("statements/divided_values", num_metrics=len(plan.queries)))
     evaluate.compute(con, plan, ready=frozenset(range(len(plan.queries))))

@@ -1,4 +1,4 @@
-"""What tasks get and give back: the work, its parts and the replies, all of which can be pickled."""
+"""Inputs and outputs of tasks: the work, its parts and the replies, all of which can be pickled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import duckdb
 from warehouse.config.installation import adding
 from warehouse.config.settings import VERSION
 from warehouse.errors import EngineError, UsageError, WarehouseError, counted, listing, option, url
-from warehouse.evaluate.files import Counts, Reading, ScoredRun, Truth
+from warehouse.evaluate.file_scoring import Counts, Reading, ScoredRun, Truth
 from warehouse.evaluate.plan import Plan, plan
 from warehouse.evaluate.scope import ATTRIBUTES
 from warehouse.metrics import notation
@@ -31,7 +31,7 @@ from warehouse.store import database
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What DuckDB may take in a task: several tasks share a machine.
+# DuckDB's limits in a task: several tasks share a machine.
 _MEMORY = "1GB"
 _THREADS = 1
 # The most runs and bytes of a part, and the number of parts that there are at least, if there are as
@@ -59,7 +59,7 @@ def versions() -> Versions:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every task needs, besides its part: the metrics, their rules and the ground truth."""
+    """The inputs of every task apart from its part: the metrics, their rules and the ground truth."""
 
     metrics: tuple[str, ...]
     protocol: Protocol
@@ -96,7 +96,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Work(Task):
-    """What every task needs that scores the files of runs."""
+    """The inputs of every task that scores the files of runs."""
 
     truth: Truth
     reading: Reading
@@ -150,19 +150,19 @@ def check_metrics(metrics: Collection[Metric]) -> None:
 
 
 def ground_truth(con: duckdb.DuckDBPyConnection, rows: str) -> dict[str, pa.Table]:
-    """Return the tables of the ground truth in scope; `rows` is that of the judgments."""
+    """Return the tables of the ground truth in scope; `rows` names the table of the judgments."""
     names = [rows, *ATTRIBUTES.values(), "scope_training"]
     return {name: arrow(con, f"from {ident(name)}") for name in names}
 
 
 def of_a_task(resources: database.Resources) -> database.Resources:
-    """Return what DuckDB may take in a task."""
+    """Return DuckDB's limits in a task."""
     return database.Resources(resources.memory_limit or _MEMORY, resources.threads or _THREADS)
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Runs that one task reads, the first of them at place `first`."""
+    """Runs that one task reads, the first of them at index `first`."""
 
     first: int
     names: tuple[str, ...]
@@ -178,13 +178,13 @@ class HasVersions(typing.Protocol):
         ...
 
 
-# The place and the name of a run, and what was read of it or why it is refused.
+# The index and the name of a run, and the staged run or the error that refuses it.
 Note = tuple[int, str, Staged | WarehouseError]
 
 
 @dataclass
 class Reply:
-    """What a task gives back, and which programs computed it.
+    """The results of a task, and which programs computed it.
 
     By run, `values` and `totals` are as `scoring.keep_values` makes them; `runs` and `refused` are by
     the names of the runs. By query, `values` has the columns `run, query_id, metric, value`, with
@@ -243,10 +243,10 @@ def divided(sizes: Sequence[int], most: int) -> list[tuple[int, int]]:
     count = min(_RUNS, -(-len(sizes) // _PARTS))
     found: list[tuple[int, int]] = []
     first = filled = 0
-    for place, size in enumerate(sizes):
-        if place > first and (place - first == count or filled + size > most):
-            found.append((first, place))
-            first, filled = place, 0
+    for index, size in enumerate(sizes):
+        if index > first and (index - first == count or filled + size > most):
+            found.append((first, index))
+            first, filled = index, 0
         filled += size
     return [*found, (first, len(sizes))]
 
@@ -259,7 +259,7 @@ def _size(run: object) -> int:
 
 
 def check_versions(replies: Iterable[HasVersions]) -> None:
-    """Refuse values that other versions computed than those of this process."""
+    """Refuse values that other versions than this process's computed."""
     ours = versions()
     others = [reply.versions for reply in replies if reply.versions != ours]
     if others:

@@ -154,7 +154,7 @@ def ingest_judgments(
 ) -> list[Loaded]:
     """Load judgments of a named judge, or of several, and return what was loaded for each.
 
-    Sources, errors and the other arguments are those of `ingest_qrels`. `judge` names who judged;
+    Sources, errors and the other arguments are as in `ingest_qrels`. `judge` names who judged;
     or `by` is the column that names the judge of each row, and a document may have a judgment of
     each. `kind` is "human", "llm" (the default if `model` or `prompt` are given) or "crowd".
 

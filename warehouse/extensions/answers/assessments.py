@@ -29,7 +29,7 @@ from warehouse.store.clock import Clock
 
 Kind = Literal["assignments", "citations"]
 # The most queries or runs that a message names.
-_TOLD = 6
+_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _different_weights(con: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
     more = f" ({len(rows) - 1:,} more such parts)" if len(rows) > 1 else ""
     return (
         f"part {part} of query {query} has nuggets of weights "
-        f"{listing((f'{weight:g}' for weight in weights), _TOLD)}{more}: RubricSupport and "
+        f"{listing((f'{weight:g}' for weight in weights), _LISTED)}{more}: RubricSupport and "
         "RubricContradiction weigh a part by the highest",
     )
 
@@ -161,14 +161,14 @@ def _outdated(con: duckdb.DuckDBPyConnection, dataset: str) -> tuple[str, ...]:
     if not rows:
         return ()
     return (
-        f"the assignments of {listing((str(run) for (run,) in rows), _TOLD)} are of the earlier "
+        f"the assignments of {listing((str(run) for (run,) in rows), _LISTED)} are of the earlier "
         "nuggets, and no longer count: load them again",
     )
 
 
 @dataclass(frozen=True)
 class _Options:
-    """What was asked for beside the source."""
+    """The options apart from the source."""
 
     dataset: str
     kind: Kind
@@ -193,7 +193,7 @@ def _keep_assessments(
         whose = "a judge without a name" if options.judge is None else f"judge {options.judge}"
         raise ConflictError(
             f"{staged.source}: dataset {options.dataset} has other {options.kind} by {whose} already, "
-            f"of {listing(others, _TOLD)}; load these with another {option('judge', None)}, or in "
+            f"of {listing(others, _LISTED)}; load these with another {option('judge', None)}, or in "
             f"their place with {option('replace')} (the old ones stay stored)"
         )
     row = _source(con, staged, "")
@@ -250,7 +250,7 @@ def _resolve(con: duckdb.DuckDBPyConnection, staged: StagedAnswers, dataset: str
         )
     number = int(found[0][0])
     con.execute(render("answers/assigned_nuggets", nugget_set_id=number))
-    for check, told in (
+    for check, message in (
         ("select query_id, coalesce(nugget_id, text) from staged where found_id is null order by 1, 2",
          "no nugget of query {0}: {1}; load the nuggets first"),
         ("select query_id, nugget_id from lacking order by all",
@@ -260,6 +260,6 @@ def _resolve(con: duckdb.DuckDBPyConnection, staged: StagedAnswers, dataset: str
         if rows:
             query, nugget = (str(part)[:80] for part in rows[0])
             more = f" ({len(rows) - 1:,} more)" if len(rows) > 1 else ""
-            raise InputError(f"{staged.source}: {told.format(query, nugget)}{more}")
+            raise InputError(f"{staged.source}: {message.format(query, nugget)}{more}")
     con.execute("drop table lacking")
     return number

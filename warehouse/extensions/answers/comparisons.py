@@ -9,11 +9,11 @@ from statistics import NormalDist
 
 import duckdb
 
-from warehouse.analyze import datasets, past, run_choice, stored_metrics
+from warehouse.analyze import datasets, past_state, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_at_least, command, counted, listing
-from warehouse.evaluate import candidates, what_if
+from warehouse.evaluate import candidates, unstored_values
 from warehouse.extensions.answers import judgments as stored
 from warehouse.extensions.answers.judgments import JudgeVersion
 from warehouse.metrics.metric import Metric
@@ -51,7 +51,7 @@ def agreement(
     *,
     level: float,
 ) -> Found:
-    """Compare the judgments of every two judges; the arguments are those of `judges_agree`."""
+    """Compare the judgments of every two judges; the arguments are as in `judges_agree`."""
     dataset = datasets.chosen(con, dataset)
     named = stored.chosen(con, dataset, judges, least=2)
     asked = _asked(named)
@@ -77,10 +77,10 @@ def swap(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Found:
-    """Compare the boards of every two judges; the arguments are those of `judges_swap`."""
+    """Compare the boards of every two judges; the arguments are as in `judges_swap`."""
     check_at_least(2, top=top)
     _check_alpha(alpha)
-    with past.put_one(con, dataset, past.NOW, choice) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, choice) as (name, _):
         named = stored.chosen(con, name, judges, least=2)
         _put_values(con, name, named, metrics, stored_metrics.stored_rules(con, protocol))
         sql = render("judges/judge_swap", values=_VALUES, top=top, alpha=float(alpha))
@@ -109,11 +109,11 @@ def corrected(
     protocol: str,
     choice: Choice = run_choice.ALL,
 ) -> Found:
-    """Correct a judge's board by another; the arguments are those of `judges_correct`."""
+    """Correct a judge's board by another; the arguments are as in `judges_correct`."""
     _check_alpha(alpha)
     if judge == by:
         raise UsageError(f"{judge}: a judge is corrected by another one")
-    with past.put_one(con, dataset, past.NOW, choice) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, choice) as (name, _):
         named = stored.chosen(con, name, [judge, by])
         _put_values(con, name, named, metrics, stored_metrics.stored_rules(con, protocol))
         relation = database.keep(
@@ -180,7 +180,7 @@ def _put_values(
         found = candidates.find(con, dataset, (), one.version)
         if not found:
             raise UsageError(f"{dataset}: has no run: {command('ingest run FILE', dataset)}")
-        what_if.put_missing(con, chosen, protocol, found)
+        unstored_values.compute_missing(con, chosen, protocol, found)
         ids.update(run.run_id for run in found)
     con.execute(
         f"create or replace temp table {_VALUES} as\n" + render("judges/judge_values"),

@@ -32,7 +32,7 @@ from warehouse.sql_text.templates import render
 
 # The name that stands for the current qrels where judges are named.
 CURRENT = "qrels"
-# What readers give a row that names no judge.
+# The judge of a row that names none.
 _NOBODY = "0"
 # How several judgments of a document become one.
 RULES = ("majority", "mean", "median", "max", "min")
@@ -196,7 +196,7 @@ def current(con: duckdb.DuckDBPyConnection, dataset: str) -> JudgeVersion:
         {"dataset": dataset},
     ).fetchall()
     if not rows:
-        raise UsageError(f"{dataset}: has no qrels but those of its judges")
+        raise UsageError(f"{dataset}: has no qrels except its judges'")
     if rows[0][2] != "judgments":
         raise UsageError(
             f"{dataset}: its qrels are {rows[0][2]}; judges are compared by judgments of documents"

@@ -1,7 +1,7 @@
 """Nuggets of queries, and what judges say of answers: entries of JSON, or rows of a table.
 
 Each entry becomes rows by an SQL template of `sql/answers`: `nugget_rows`, `assignment_rows`,
-`citation_rows`. The shapes that are read are those of nuggetizer 0.0.5, of the scorer of TREC DRAGUN
+`citation_rows`. It reads the shapes of nuggetizer 0.0.5, of the scorer of TREC DRAGUN
 2025, and of the support evaluation of TREC RAG 2024.
 """
 
@@ -23,7 +23,7 @@ from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.lines import LIMIT, BadLines, blocks
 
 What = Literal["nugget", "assignment", "citation"]
-# What reads the entries, and what checks the rows.
+# The templates that read the entries and that check the rows.
 _TEMPLATES: Mapping[What, tuple[str, str]] = {
     "nugget": ("answers/nugget_rows", "answers/nugget_problems"),
     "assignment": ("answers/assignment_rows", "answers/assignment_problems"),
@@ -39,7 +39,7 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class StagedAnswers:
-    """What was read into the table `staged`, whose columns are those of the template."""
+    """The entries in the table `staged`, with the columns of the template."""
 
     source: str
     format: str
@@ -49,7 +49,7 @@ class StagedAnswers:
 def stage_answers(con: Connection, source: Any, what: What) -> StagedAnswers:
     """Read nuggets, assignments or citations into the temporary table `staged`.
 
-    Raises InputError for what cannot be read, by line where the source has lines.
+    Raises InputError for unreadable entries, by line where the source has lines.
 
     >>> from warehouse.store import database
     >>> con = database.memory()
@@ -103,9 +103,9 @@ def _entries(con: Connection, source: Any) -> StagedAnswers:
 
 
 def _rows_as_entries(con: Connection) -> None:
-    place = checks.PLACE.replace("staged", "staged_table")
+    position = checks.POSITION.replace("staged", "staged_table")
     con.execute(
-        f"insert into staged_entry select {place}, to_json(staged_table) from staged_table order by 1"
+        f"insert into staged_entry select {position}, to_json(staged_table) from staged_table order by 1"
     )
 
 
@@ -124,8 +124,8 @@ def _json(con: Connection, file: LocalFile) -> StagedAnswers:
         f"and not exists (from staged_entry) order by line limit {LIMIT}"
     ).fetchall()
     if wrong:
-        places = [(int(line), "is no JSON") for line, _ in wrong]
-        raise checks.refuse(file.source, places, int(wrong[0][1]))
+        invalid = [(int(line), "is no JSON") for line, _ in wrong]
+        raise checks.refuse(file.source, invalid, int(wrong[0][1]))
     return StagedAnswers(file.source, "jsonl", file.sha256)
 
 
@@ -133,8 +133,8 @@ def _refuse_problems(con: Connection, read: StagedAnswers, check: str) -> None:
     found = staging.run(con, check, limit=LIMIT)
     if found:
         word = "row" if read.format == "records" else "line"
-        places = [
-            (int(place), why) if word == "line" else (None, f"row {place}: {why}")
-            for place, why, _ in found
+        problems = [
+            (int(number), why) if word == "line" else (None, f"row {number}: {why}")
+            for number, why, _ in found
         ]
-        raise checks.refuse(read.source, places, int(found[0][2]))
+        raise checks.refuse(read.source, problems, int(found[0][2]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from warehouse.analyze import past, run_choice
+    from warehouse.analyze import past_state, run_choice
     from warehouse.metrics.notation import Metrics
     from warehouse.report.result import Result
     from warehouse.warehouse import Names, Warehouse
@@ -26,7 +26,7 @@ def discriminate(
     resamples: int = 10_000,
     seed: int = 0,
     protocol: str = _DEFAULT,
-    as_of: past.Moment | None = None,
+    as_of: past_state.Moment | None = None,
     qrels: int | None = None,
     run: Names = (),
     system: Names = (),
@@ -57,10 +57,10 @@ def discriminate(
     >>> discriminate(wh, "tiny", metrics="RR Success@2", test="sign").fetchall()
     [('RR', 1, 1, 1.0, None, 0), ('Success@2', 1, 0, 0.0, 0.0, 0)]
     """
-    from warehouse.analyze import compare, run_choice
+    from warehouse.analyze import paired_tests, run_choice
     from warehouse.extensions.collections import discrimination
 
-    how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+    how = paired_tests.How(test, "none", alpha, resamples=resamples, seed=seed)
     found = discrimination.discriminate(
         warehouse.file, dataset, runs, metrics, how, protocol=protocol, as_of=as_of, qrels=qrels,
         choice=run_choice.choice(run, system, tag), on_step=on_step,
@@ -82,7 +82,7 @@ def reusability(
     tag: run_choice.Tags = (),
     on_group: Callable[[str], None] | None = None,
 ) -> Result:
-    """Return what the board would be if a group of runs had had no part in the pool.
+    """Return the board as it would be if a group of runs had had no part in the pool.
 
     For each group of the `runs` (default: all), `by` "run", "system" or the name of a tag (as for
     teams), the judgments of the documents that the group alone has among its first `depth`
@@ -139,7 +139,7 @@ def collection(
 ) -> Result:
     """Return a report on a test collection, as its runs (default: all) show it.
 
-    Its tables are those of the sections that there is something to say about: `topics` (judged
+    Its tables are the sections that are not empty: `topics` (judged
     and relevant documents of the queries), `grades`, `pool` (documents by depth, and how many of
     them are judged), `tied` and `ties` (runs with tied scores, and how far the order within ties
     can move each value), `power` (as `discriminate` has it, by `test`), `resolution` (the best
@@ -161,10 +161,10 @@ def collection(
     >>> [(row.depth, row.documents, row.judged, row.runs_judged) for row in found.pool]
     [(1, 2, 2, 1), (2, 3, 2, 0)]
     """
-    from warehouse.analyze import compare, run_choice
+    from warehouse.analyze import paired_tests, run_choice
     from warehouse.extensions.collections import report, tables
 
-    how = compare.How(test, "none", alpha, resamples=resamples, seed=seed)
+    how = paired_tests.How(test, "none", alpha, resamples=resamples, seed=seed)
     found = report.collection(
         warehouse.file, dataset, runs, metrics, how, by=by, depth=depth, difference=difference,
         protocol=protocol, choice=run_choice.choice(run, system, tag), on_step=on_step,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.analyze import comparison, past, run_choice
-from warehouse.analyze.compare import Compared, How
+from warehouse.analyze import comparison, past_state, run_choice
+from warehouse.analyze.paired_tests import Compared, How
 from warehouse.analyze.run_choice import Choice
 from warehouse.analyze.significance import probability
 from warehouse.metrics.notation import Metrics
@@ -50,12 +50,12 @@ def discriminate(
     how: How,
     *,
     protocol: str,
-    as_of: past.Moment | None = None,
+    as_of: past_state.Moment | None = None,
     qrels: int | None = None,
     choice: Choice = run_choice.ALL,
     on_step: Callable[[str], None] | None = None,
 ) -> Discrimination:
-    """Test every pair of runs by every metric; the arguments are those of `collections.discriminate`."""
+    """Test every pair of runs by every metric; the arguments are as in `collections.discriminate`."""
     found = comparison.compare(
         file, dataset, runs, metrics, how, bases=(), all_pairs=True, judged_only=False, judged=False,
         all_relevant=False, store=False, protocol=protocol, as_of=as_of, qrels=qrels,

@@ -26,7 +26,7 @@ _HIGHEST_LEVEL = 0.15
 def significance_levels(found: Discrimination) -> Spec:
     """Return the chart of achieved significance levels: a curve for each metric (Sakai 2006).
 
-    The pairs of runs stand by falling level, and only those of at most 0.15 are drawn. The nearer a
+    The pairs of runs stand by falling level, and only levels of at most 0.15 are drawn. The nearer a
     curve is to the origin, the more pairs its metric tells apart. Raises UsageError if no level is
     so low.
     """
@@ -34,15 +34,10 @@ def significance_levels(found: Discrimination) -> Spec:
     top = max(_HIGHEST_LEVEL, alpha)
     by_metric: dict[str, list[Spec]] = {}
     last = 1
-    for metric, place, base, run, _, p, _ in found.levels.fetchall():
-        last = max(last, place)
+    for metric, rank, base, run, _, p, _ in found.levels.fetchall():
+        last = max(last, rank)
         if p <= top:
-            point = {
-                "x": place,
-                "y": p,
-                "run": f"{text(base)}, {text(run)}",
-                "series": text(metric),
-            }
+            point = {"x": rank, "y": p, "run": f"{text(base)}, {text(run)}", "series": text(metric)}
             by_metric.setdefault(metric, []).append(point)
     shares = {row[0]: row[3] for row in found.relation.fetchall()}
     drawn = [name for name in shares if name in by_metric]
@@ -72,10 +67,10 @@ def significance_levels(found: Discrimination) -> Spec:
     layers = [level, leaders, *drawn_lines(named, others, x, y, "linear"), *labels]
     missing = [name for name in shares if name not in by_metric]
     above = f"; every p of {', '.join(missing)} is above {top:g}" if missing else ""
-    told = (
+    subtitle = (
         f"{found.how}, {counted(len(found.runs), 'run')}; after each metric: its share of pairs with "
         f"p < {alpha:g}{above}{left_grey(len(named), len(others), 'metric')}"
     )
     return whole_spec(
-        f"Discriminative power: {label(found.dataset, 40)}", told, WIDTH - 80, HEIGHT, layers
+        f"Discriminative power: {label(found.dataset, 40)}", subtitle, WIDTH - 80, HEIGHT, layers
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from warehouse.analyze import compare
+from warehouse.analyze import paired_tests
 from warehouse.errors import UsageError, command
 from warehouse.extensions.collections import levels, report, tables
 from warehouse.report.pages.added import Chart, DatasetPage, Page, Section
@@ -26,7 +26,7 @@ def _page(contents: Contents) -> Page:
         with contextlib.suppress(UsageError):
             found = report.collection(
                 contents.file, contents.dataset, contents.runs, contents.names,
-                compare.How("tukey", "none", resamples=_RESAMPLES), by="run", depth=report.DEPTH,
+                paired_tests.How("tukey", "none", resamples=_RESAMPLES), by="run", depth=report.DEPTH,
                 difference=report.DIFFERENCE, protocol=contents.protocol,
             )  # fmt: skip
     if found is None:
@@ -37,7 +37,7 @@ def _page(contents: Contents) -> Page:
         return Page(heading, (), sentence=sentence, command=asked)
     shown = [
         Section(
-            one.name, one.title, *one.cells(), one.told, _chart(found) if one.name == "power" else None
+            one.name, one.title, *one.cells(), one.notes, _chart(found) if one.name == "power" else None
         )
         for one in tables.sections(found, report.DIFFERENCE)
     ]  # fmt: skip

@@ -9,19 +9,19 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze import (
-    compare,
     holes,
-    past,
+    paired_tests,
+    past_state,
     ranked_lists,
     resampling,
     run_choice,
     significance,
     stored_metrics,
 )
-from warehouse.analyze.compare import How
+from warehouse.analyze.paired_tests import How
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, check_names, command, counted, listing
-from warehouse.evaluate import candidates, what_if
+from warehouse.evaluate import candidates, unstored_values
 from warehouse.evaluate.plan import plan
 from warehouse.extensions.collections import discrimination, uniques
 from warehouse.extensions.collections.discrimination import Discrimination
@@ -48,7 +48,7 @@ SECTIONS: Mapping[str, str] = {
 DEPTH, DIFFERENCE = 100, 0.05
 # Depths of the pool that are listed.
 _DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-# Boards with a tau-b below this are usually said to differ (Voorhees 2000).
+# Boards with a tau-b below this usually count as different (Voorhees 2000).
 _ALIKE = 0.9
 # A value that ties move by less is not worth a word.
 _MOVES = 0.0005
@@ -56,16 +56,16 @@ _MOVES = 0.0005
 
 @dataclass(frozen=True)
 class Collection:
-    """What a collection can tell.
+    """The report on a test collection.
 
-    `sections` has a relation for each of `SECTIONS` that there is something to say about, and `told`
+    `sections` has a relation for each of `SECTIONS` that is not empty, and `section_notes` says
     how it was made. `relation` has one row with each section as a list of structs, for programs.
     `advice` are sentences. `levels` are the achieved significance levels, if pairs were tested.
     """
 
     relation: duckdb.DuckDBPyRelation
     sections: Mapping[str, duckdb.DuckDBPyRelation]
-    told: Mapping[str, Sequence[str]]
+    section_notes: Mapping[str, Sequence[str]]
     advice: tuple[str, ...]
     levels: Discrimination | None
     dataset: str
@@ -78,7 +78,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What the report is about: a dataset, its runs, and the metrics that tell runs apart."""
+    """The subject of the report: a dataset, its runs, and the metrics that tell runs apart."""
 
     dataset: str
     runs: list[str]
@@ -96,11 +96,11 @@ class _Report:
     """The sections as they are made."""
 
     sections: dict[str, duckdb.DuckDBPyRelation]
-    told: dict[str, Sequence[str]]
+    section_notes: dict[str, Sequence[str]]
 
-    def put(self, name: str, relation: duckdb.DuckDBPyRelation, *told: str) -> None:
+    def put(self, name: str, relation: duckdb.DuckDBPyRelation, *section_notes: str) -> None:
         """Add a section."""
-        self.sections[name], self.told[name] = relation, told
+        self.sections[name], self.section_notes[name] = relation, section_notes
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a section, or none if it was not made."""
@@ -121,7 +121,7 @@ def collection(
     choice: Choice = run_choice.ALL,
     on_step: Callable[[str], None] | None = None,
 ) -> Collection:
-    """Make the report; the arguments are those of `collections.collection`.
+    """Make the report; the arguments are as in `collections.collection`.
 
     Each part has a connection of its own, as some put their own judgments and hits before those of
     the file.
@@ -165,7 +165,7 @@ def collection(
     return Collection(
         relation=_nested(sections, of, advice),
         sections=sections,
-        told=made.told,
+        section_notes=made.section_notes,
         advice=tuple(advice),
         levels=found,
         dataset=of.dataset,
@@ -185,12 +185,12 @@ def _subject(
     protocol: str,
     choice: Choice,
 ) -> _Subject:
-    """Return what the report is about. Raises UsageError for wrong names."""
+    """Return the subject of the report. Raises UsageError for wrong names."""
     rules = stored_metrics.stored_rules(con, protocol)
     if rules.is_imported:
         raise UsageError(f"protocol {rules.name}: a report needs values that are computed here")
     reads = replace(choice, named=tuple(names))
-    with past.put_one(con, dataset, past.NOW, reads) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, reads) as (name, _):
         named = run_choice.expanded(con, name, names, rest=bool(names) and not choice.is_all)
         chosen = [run.name for run in ranked_lists.current_runs(con, name, named)]
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -201,7 +201,7 @@ def _subject(
     measured = [
         metric
         for metric in known
-        if metric.direction != "none" and compare.is_hypothesis(str(metric))
+        if metric.direction != "none" and paired_tests.is_hypothesis(str(metric))
     ]
     if not measured:
         raise UsageError(f"{name}: name a metric of which a higher or a lower value is better")
@@ -231,7 +231,7 @@ def _put_ties(con: duckdb.DuckDBPyConnection, of: _Subject, made: _Report) -> No
         return
     runs = candidates.find(con, of.dataset, tied)
     last, first = (
-        what_if.tied(con, metrics, of.rules, runs, relevant_first=relevant_first)
+        unstored_values.tied(con, metrics, of.rules, runs, relevant_first=relevant_first)
         for relevant_first in (False, True)
     )
     keys = [(str(metric), run) for metric in metrics for run in tied]
@@ -248,13 +248,13 @@ def _put_resolution(
     con: duckdb.DuckDBPyConnection, of: _Subject, how: How, difference: float, made: _Report
 ) -> None:
     """Resample the ranks, and plan by the residual error of a two-way analysis of variance."""
-    with past.put_one(con, of.dataset, past.NOW):
+    with past_state.read_one(con, of.dataset, past_state.NOW):
         stored_metrics.with_missing(con, [of.dataset], of.names, of.rules)
-        found = compare.gather(con, of.dataset, of.runs, of.names, of.rules)
+        found = paired_tests.gather(con, of.dataset, of.runs, of.names, of.rules)
     means = [n for n, _ in enumerate(of.names) if found.aggregates[n] == "mean"]
     if not means:
         return
-    compare.put_hypotheses(con, [compare.Hypothesis(metric, 0, 1) for metric in means])
+    paired_tests.put_hypotheses(con, [paired_tests.Hypothesis(metric, 0, 1) for metric in means])
     sql = render(
         "analyses/anova",
         compared=resampling.COMPARED, units=resampling.UNITS, hypotheses=resampling.HYPOTHESES,
@@ -279,7 +279,7 @@ def _put_resolution(
     given = {**ranked, "metrics": of.names, "anova_needed": _for_anova(con, of, how, difference)}
     tested = _kept(con, "variance", variances="variance", difference=difference)
     power = render(
-        "analyses/power", tested=ident(tested.alias), alpha=how.alpha, power=compare.POWER
+        "analyses/power", tested=ident(tested.alias), alpha=how.alpha, power=paired_tests.POWER
     )
     made.put(
         "resolution",
@@ -303,7 +303,7 @@ def _for_anova(
         ).fetchall():
             if variance:
                 needed[metric] = significance.anova_queries(
-                    len(of.runs), difference, variance, how.alpha, compare.POWER
+                    len(of.runs), difference, variance, how.alpha, paired_tests.POWER
                 )
     return needed
 
@@ -313,10 +313,10 @@ def _put_condensed(con: duckdb.DuckDBPyConnection, of: _Subject, made: _Report) 
     if of.rules.judged_only:
         return
     runs = candidates.find(con, of.dataset, of.runs)
-    with past.put_one(con, of.dataset, past.NOW):
+    with past_state.read_one(con, of.dataset, past_state.NOW):
         stored_metrics.with_missing(con, [of.dataset], of.names, of.rules)
-    whole = what_if.values(con, of.metrics, of.rules, runs)
-    condensed = what_if.values(con, of.metrics, replace(of.rules, judged_only=True), runs)
+    whole = unstored_values.values(con, of.metrics, of.rules, runs)
+    condensed = unstored_values.values(con, of.metrics, replace(of.rules, judged_only=True), runs)
     keys = [(str(metric), run.run) for metric in of.metrics for run in runs]
     database.keep(
         con,
@@ -377,7 +377,7 @@ def _nested(
 
 
 def _advice(made: _Report, of: _Subject, difference: float, by: str) -> Iterator[str]:
-    """Say what to do about what the sections show."""
+    """Advise on the findings of the sections."""
     for row in made.rows("topics"):
         if row["documents"] == "relevant" and row["queries_without"]:
             yield (
@@ -388,14 +388,14 @@ def _advice(made: _Report, of: _Subject, difference: float, by: str) -> Iterator
     for row in made.rows("resolution"):
         if row["detectable"] is None:
             continue
-        told = (
+        sentence = (
             f"{row['metric']}: {counted(row['queries'], 'query')} detect a difference of "
-            f"{row['detectable']:.3f} in {compare.POWER:.0%} of cases"
+            f"{row['detectable']:.3f} in {paired_tests.POWER:.0%} of cases"
         )
         needed = row["queries_needed"]
         if needed is not None and needed > row["queries"]:
-            told += f"; {difference:g} needs {counted(needed, 'query')}"
-        yield told
+            sentence += f"; {difference:g} needs {counted(needed, 'query')}"
+        yield sentence
     yield from _on_depth(made, of)
     for row in made.rows("uniques"):
         if row["tau_b"] is not None and row["tau_b"] < _ALIKE:

@@ -54,7 +54,7 @@ class Sides:
 
     @property
     def is_replication(self) -> bool:
-        """Whether the queries are those of another dataset."""
+        """Whether the queries belong to another dataset."""
         return self.dataset != self.other
 
     @property
@@ -77,7 +77,7 @@ def reproduce(
     p: float,
     protocol: str,
 ) -> Reproduction:
-    """Measure a reproduction from stored values and lists; the arguments are those of `reproduce`."""
+    """Measure a reproduction from stored values and lists; the arguments are as in `reproduce`."""
     rules = stored_metrics.stored_rules(con, protocol)
     dataset = datasets.chosen(con, dataset)
     other = dataset if replicated_in is None else datasets.chosen(con, replicated_in)
@@ -179,8 +179,8 @@ def _documents(
     """Keep the agreement of the lists of the pairs, query by query."""
     originals, reproduced = runs
     every = {run.run_id: run for run in (*originals.values(), *reproduced.values())}
-    ranked_lists.put(con, list(every.values()), protocol, depth)
-    ranked_lists.put_masses(con, p, depth)
+    ranked_lists.make_tables(con, list(every.values()), protocol, depth)
+    ranked_lists.make_masses(con, p, depth)
     asked = {
         "pairs": list(sides.pairs),
         "ones": [originals[one].run_id for one, _ in sides.pairs.values()],
@@ -208,7 +208,7 @@ def _with_lists(con: duckdb.DuckDBPyConnection, has_lists: bool) -> duckdb.DuckD
 def _notes(
     found: Sequence[dict[str, Any]], queries: duckdb.DuckDBPyRelation | None
 ) -> tuple[str, ...]:
-    """Say what is left out, and what is undefined and why."""
+    """Say which values are left out, and which are undefined and why."""
     notes = []
     for row in found:
         pair = f"{row['metric']}: {row['original']} and {row['reproduced']}"
@@ -252,7 +252,7 @@ def _notes(
 
 
 def _improvement_notes(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where er and dri are over fewer queries, those of both runs of a side."""
+    """Say where er and dri are over fewer queries: the common queries of both runs of a side."""
     notes = []
     rows = {(row["metric"], row["pair"]): row for row in found}
     for (metric, pair), row in rows.items():

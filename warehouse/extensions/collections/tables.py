@@ -57,14 +57,14 @@ class Section:
     titles: Mapping[str, str]
     unneeded: Sequence[str]
     spare: Sequence[str]
-    told: Sequence[str]
+    notes: Sequence[str]
 
     @property
     def shown(self) -> duckdb.DuckDBPyRelation:
         """The rows that a report shows: the first ones of a section with a row for each run."""
         return self.relation.limit(_MOST_ROWS) if self.name in _LONG else self.relation
 
-    def cells(self, places: int = 4) -> tuple[list[tuple[str, bool]], list[list[str]]]:
+    def cells(self, digits: int = 4) -> tuple[list[tuple[str, bool]], list[list[str]]]:
         """Return the heads, each with whether its column has numbers, and the rows as texts."""
         shown = [name for name in self.relation.columns if name not in self.unneeded]
         relation = self.shown.project(", ".join(map(ident, shown)))
@@ -72,7 +72,7 @@ class Section:
         heads = [self.titles.get(name, name) for name in shown]
         ways = [_SHOWN.get(name) for name in shown]
         rows = [
-            [formats.cell(value if way is None else way(value), places) for value, way in pairs]
+            [formats.cell(value if way is None else way(value), digits) for value, way in pairs]
             for row in relation.fetchall()
             for pairs in [zip(row, ways, strict=True)]
         ]
@@ -91,7 +91,7 @@ def sections(found: Collection, difference: float) -> list[Section]:
             titles,
             (*_UNNEEDED.get(name, ()), *by_run.get(name, ())),
             _SPARE.get(name, ()),
-            tuple(found.told.get(name, ())),
+            tuple(found.section_notes.get(name, ())),
         )
         for name, relation in found.sections.items()
     ]
@@ -136,7 +136,7 @@ def result(found: Collection, difference: float) -> Result:
     parted = sections(found, difference)
     parts: dict[str, Result | None] = {
         one.name: Result(
-            one.relation, one.told, titles=one.titles, unneeded=one.unneeded, spare=one.spare
+            one.relation, one.notes, titles=one.titles, unneeded=one.unneeded, spare=one.spare
         )
         for one in parted
     }

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 
-from warehouse.analyze import holes, past, ranked_lists, run_choice, stored_metrics
+from warehouse.analyze import holes, past_state, ranked_lists, run_choice, stored_metrics
 from warehouse.analyze.regressions import SYSTEM
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, check_names, counted, listing
-from warehouse.evaluate import candidates, what_if
+from warehouse.evaluate import candidates, unstored_values
 from warehouse.evaluate.candidates import Candidate
 from warehouse.metrics.notation import Metric, Metrics, known_metric
 from warehouse.metrics.protocols import Protocol
@@ -25,7 +25,7 @@ _UNIQUES, _BOARDS = "temp.main.unique_document", "temp.main.left_out_board"
 
 @dataclass(frozen=True)
 class Reusability:
-    """What leaving out each group's own judgments does to the board.
+    """The effect on the board of leaving out each group's own judgments.
 
     `relation` has, by metric and group, the largest loss of rank first: `metric, left_out, runs,
     unique_judged, unique_relevant, tau_b, swapped_pairs, rank_loss, run, rank_before, rank_after,
@@ -57,7 +57,7 @@ def reusability(
     choice: Choice = run_choice.ALL,
     on_group: Callable[[str], None] | None = None,
 ) -> Reusability:
-    """Leave out each group's uniques; the arguments are those of `collections.reusability`."""
+    """Leave out each group's uniques; the arguments are as in `collections.reusability`."""
     check_at_least(1, depth=depth)
     rules = stored_metrics.stored_rules(con, protocol)
     if rules.is_imported:
@@ -66,7 +66,7 @@ def reusability(
         )
     names = check_names("runs", runs)
     reads = replace(choice, named=tuple(names))
-    with past.put_one(con, dataset, past.NOW, reads) as (name, _):
+    with past_state.read_one(con, dataset, past_state.NOW, reads) as (name, _):
         named = run_choice.expanded(con, name, names, rest=bool(names) and not choice.is_all)
         chosen = [run.name for run in ranked_lists.current_runs(con, name, named)]
         wanted = stored_metrics.names(con, [name], metrics, rules)
@@ -135,8 +135,8 @@ def _boards(
     groups: Mapping[str, str],
     on_group: Callable[[str], None] | None,
 ) -> duckdb.DuckDBPyRelation:
-    """Compute the values of all runs without the uniques of each group, beside those with them."""
-    before = what_if.without_documents(con, metrics, protocol, runs, _UNIQUES, None)
+    """Compute the values of all runs without the uniques of each group, and with them."""
+    before = unstored_values.without_documents(con, metrics, protocol, runs, _UNIQUES, None)
     rows = con.execute(f"select distinct left_out from {_UNIQUES}").fetchall()
     with_uniques = {group for (group,) in rows}
     columns: dict[str, list[object]] = {
@@ -148,7 +148,7 @@ def _boards(
     for group in dict.fromkeys(groups.values()):
         after = before
         if group in with_uniques:
-            after = what_if.without_documents(con, metrics, protocol, runs, _UNIQUES, group)
+            after = unstored_values.without_documents(con, metrics, protocol, runs, _UNIQUES, group)
         for metric in metrics:
             for run in runs:
                 key = str(metric), run.run
@@ -164,7 +164,7 @@ def _boards(
 
 
 def result(found: Reusability) -> Result:
-    """Return what leaving out each group's own judgments does; tables have boards and documents."""
+    """Return the effect of leaving out each group's own judgments; tables have boards and documents."""
     titles = {
         "left_out": "left out", "unique_judged": "unique judged", "unique_relevant": "unique relevant",
         "tau_b": "tau-b", "swapped_pairs": "swapped pairs", "rank_loss": "rank loss",

@@ -1,6 +1,6 @@
-"""What benchmarks of language and embedding models write: a value by sample or task, and metric.
+"""Logs of benchmarks of language and embedding models: a value by sample or task, and metric.
 
-The shapes are those of MTEB 2.26 (a task's result: `TaskResult.to_disk`), Inspect 0.3.285 (a log as
+It reads the shapes of MTEB 2.26 (a task's result: `TaskResult.to_disk`), Inspect 0.3.285 (a log as
 JSON, or as a zip archive `.eval`) and lm-evaluation-harness 0.4.13 (`samples_TASK_DATE.jsonl`).
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 FORMATS = ("mteb", "inspect", "lm_eval")
-# What Inspect's `value_to_float` makes of words.
+# The numbers that Inspect's `value_to_float` makes of words.
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 # A value by query and metric; None is undefined.
 _Row = tuple[str, str, float | None]

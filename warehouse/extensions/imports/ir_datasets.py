@@ -107,9 +107,9 @@ def _records(source: Named, part: str) -> Iterator[Any]:
     try:
         yield from getattr(dataset, f"{part}_iter")()
     except Exception as error:  # of the network, of a disk, of a file that is not what it was
-        said = error.args[0] if error.args and isinstance(error.args[0], str) else first_line(error)
+        text = error.args[0] if error.args and isinstance(error.args[0], str) else first_line(error)
         raise InputError(
-            f"{source.source}: ir_datasets cannot read its {part}: {first_line(ValueError(said))}"
+            f"{source.source}: ir_datasets cannot read its {part}: {first_line(ValueError(text))}"
         ) from error
 
 

@@ -44,7 +44,7 @@ class Letor(FileFormat):
                 f"{source.source}: LETOR without ids of documents: end each line with that of its "
                 "document, as in #docid = GX001"
             )
-        checks.check_staged(con, kind, source.source, place="line", bad=bad)
+        checks.check_staged(con, kind, source.source, position="line", bad=bad)
         return Reading()
 
 

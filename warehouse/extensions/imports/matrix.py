@@ -65,15 +65,15 @@ class Matrix(FileFormat):
             )
         size = (None, None) if first is None else (int(first[1]), int(first[3] or first[2]))
         if size[0] is not None and source.lines - 1 < size[0]:
-            told = f"says {size[0]:,} rows, and {source.lines - 1:,} follow: is the file cut?"
-            raise InputError(f"{source.source}: 1 problem", problems=[(1, told)])
+            is_short = f"says {size[0]:,} rows, and {source.lines - 1:,} follow: is the file cut?"
+            raise InputError(f"{source.source}: 1 problem", problems=[(1, is_short)])
         staging.run(con, "ingest/staged_lines", kind=kind)
         bad = insert_lines(
             con, source, "imports/matrix_lines", kind=kind, labels=labels, header=int(first is not None),
             num_rows=size[0], num_columns=size[1],
         )  # fmt: skip
         ((queries,),) = con.execute("select count(distinct query_id) from staged").fetchall()
-        checks.check_staged(con, kind, source.source, place="line", bad=bad)
+        checks.check_staged(con, kind, source.source, position="line", bad=bad)
         empty = (source.lines if size[0] is None else size[0]) - queries
         if empty < 1 or kind == "run":
             return Reading()

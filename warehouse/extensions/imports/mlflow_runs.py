@@ -103,7 +103,7 @@ class Store:
     def artifacts(self, experiment: str, pattern: str = ARTIFACTS) -> Iterator[Artifact]:
         """Yield the files of an experiment's finished runs that match a pattern, oldest run first.
 
-        The name is that of the MLflow run. If several of its files match, the file's stem is
+        The MLflow run gives the name. If several of its files match, the file's stem is
         appended, or its path if stems are equal. If MLflow runs share a name, the oldest keeps it,
         and the others get the beginning of their id appended.
         """
@@ -168,7 +168,7 @@ class Store:
 def _tags(
     run: Any, by_id: Mapping[str, Any], within: frozenset[str] = frozenset()
 ) -> dict[str, str]:
-    """Return the tags and parameters of a run: first those of the runs that it is nested in."""
+    """Return the tags and parameters of a run: first the tags of the runs that it is nested in."""
     parent = run.data.tags.get(_PARENT)
     tags: dict[str, str] = {}
     if parent in by_id and parent not in within:
@@ -179,7 +179,7 @@ def _tags(
 
 
 def _endings(paths: Sequence[str]) -> list[str]:
-    """Return what distinguishes the artifacts of an MLflow run: stems, or paths if stems are equal.
+    """Return the distinct names of the artifacts of an MLflow run: stems, or paths if stems are equal.
 
     >>> _endings(["art/dev/out.run", "art/test/out.run"]), _endings(["out.run"])
     (['/art/dev/out', '/art/test/out'], [''])
@@ -240,9 +240,9 @@ def load_experiment(
 ) -> list[tuple[str, Loaded | WarehouseError]]:
     """Load runs from the artifacts of an MLflow experiment's finished runs.
 
-    `artifacts` is a pattern for their paths. Returns the place and the outcome of each artifact;
+    `artifacts` is a pattern for their paths. Returns the source and the outcome of each artifact;
     `on_run` is called with them as each is done. Each artifact is loaded in its own transaction, and
-    one that fails does not stop the others. Parameters and tags become tags, also those of the run
+    one that fails does not stop the others. Parameters and tags become tags, also of the run
     that a run is nested in, and the start time becomes `run_at`. An artifact that was loaded before
     keeps its name; one whose run was forgotten is not loaded again. Raises UsageError for an unknown
     experiment or if mlflow-skinny is not installed, and InputError if the store is a file or folder
@@ -260,9 +260,9 @@ def load_experiment(
         try:
             with scratch_folder() as folder:
                 path = store.fetch(artifact, folder)
-                with file.staging() as place:
-                    staged = readers.stage(place.con, str(path), "run", **reading)
-                    with place.transaction() as con:
+                with file.staging() as staging:
+                    staged = readers.stage(staging.con, str(path), "run", **reading)
+                    with staging.transaction() as con:
                         done = store_artifact(
                             con, artifact, staged, dataset, system=system, replace=replace
                         )
@@ -294,10 +294,10 @@ def store_artifact(
     forgotten run is not loaded again.
     """
     tags = dict(artifact.tags)
-    said = tags.pop("system", None)
+    tagged = tags.pop("system", None)
     name, rename = _name(con, artifact, dataset)
     options = RunOptions(
-        name=name, system=system or said, tags=tags, run_at=artifact.run_at, rename=rename,
+        name=name, system=system or tagged, tags=tags, run_at=artifact.run_at, rename=rename,
         leave_forgotten=True,
     )  # fmt: skip
     check_names(dataset, options)
@@ -322,10 +322,10 @@ def _name(
         "order by runs.run_id",
         {"tag": _TAG, "dataset": dataset, "name": artifact.name, "run_id": artifact.run_id},
     ).fetchall()
-    place = f"/{artifact.run_id}/{artifact.path}"
+    suffix = f"/{artifact.run_id}/{artifact.path}"
     for name, run_id, source in found:
         # the experiment may have been renamed since
-        if run_id == artifact.run_id and source.endswith(place):
+        if run_id == artifact.run_id and source.endswith(suffix):
             return str(name), None
     is_taken = any(
         name == artifact.name and run_id in artifact.siblings for name, run_id, _ in found

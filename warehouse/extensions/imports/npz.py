@@ -36,7 +36,7 @@ class Npz(FileFormat):
         return Confidence.BINARY_SUFFIX if head.suffix in self.suffixes else Confidence.NONE
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
-        """Read what is stored, row by row."""
+        """Read the stored values, row by row."""
         value = "score" if kind == "run" else "relevance"
         with _relation(con, source, value) as relation:
             names = ("query_id", "doc_id", value)
@@ -45,7 +45,7 @@ class Npz(FileFormat):
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
     ) -> Table:
-        """Read what is stored as rows."""
+        """Read the stored rows."""
         with _relation(con, source, "value") as relation:
             return Table(
                 source.source, self.name, source.sha256, fill_table(con, source.source, relation)

@@ -19,7 +19,7 @@ from warehouse.readers.kinds import ColumnNames, Contents, Kind
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-# What `save_to_disk` of Hugging Face datasets writes beside the parts of one split, and beside splits.
+# What `save_to_disk` of Hugging Face datasets writes next to the parts of one split, and next to splits.
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 # A folder of Spark in which a job has not finished.
 _UNFINISHED = "_temporary"
@@ -46,7 +46,7 @@ class PartFolders(ObjectFormat):
     names_columns = True
 
     def takes(self, source: Any) -> bool:
-        """Take what `meant` has found."""
+        """Take the folder that `meant` has found."""
         return isinstance(source, PartFolder)
 
     def meant(self, source: Any, contents: Contents) -> Any:

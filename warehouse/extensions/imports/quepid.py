@@ -1,4 +1,4 @@
-"""What Quepid exports as CSV: the ratings of a case, and a snapshot, which is a run."""
+"""Quepid's exports as CSV: the ratings of a case, and a snapshot, which is a run."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _ratings(con: Connection, table: Table, kind: Kind) -> Reading:
     names = {"query_id": "query", "doc_id": "docid", "relevance": "rating"}
     reading = reshaped.read(con, table, kind, names, "rating is not null")
     unrated = counted(rows - rated, "row")
-    told = (f"{unrated} without a rating: not judged",) if rated < rows else ()
-    return replace(reading, warnings=(*told, *reading.warnings))
+    warnings = (f"{unrated} without a rating: not judged",) if rated < rows else ()
+    return replace(reading, warnings=(*warnings, *reading.warnings))
 
 
 def _snapshot(con: Connection, table: Table, mapping: ColumnNames) -> Reading:

@@ -102,10 +102,10 @@ def _rated(source: LocalFile, requests: object) -> dict[str, dict[str, Any]]:
         if query in found:
             raise InputError(f"{source.source}: {where}: the id {query!r} is there twice")
         of_query: dict[str, Any] = found.setdefault(query, {})
-        for place, rated in enumerate(
+        for position, rated in enumerate(
             _list(source, _key(source, request, "ratings", where), where)
         ):
-            at = f"{where}.ratings[{place}]"
+            at = f"{where}.ratings[{position}]"
             doc = str(_key(source, rated, "_id", at))
             if doc in of_query:
                 raise InputError(
@@ -120,8 +120,8 @@ def _ranked(source: LocalFile, details: object) -> Iterator[tuple[str, dict[str,
     for query, detail in _object(source, details, "details").items():
         where = f"details.{query}"
         hits = [
-            _key(source, one, "hit", f"{where}.hits[{place}]")
-            for place, one in enumerate(_list(source, _key(source, detail, "hits", where), where))
+            _key(source, one, "hit", f"{where}.hits[{n}]")
+            for n, one in enumerate(_list(source, _key(source, detail, "hits", where), where))
         ]
         docs = [
             str(_key(source, hit, "_id", f"{where}.hits[{n}].hit")) for n, hit in enumerate(hits)
@@ -131,7 +131,7 @@ def _ranked(source: LocalFile, details: object) -> Iterator[tuple[str, dict[str,
             raise InputError(f"{source.source}: {where}: the document {twice!r} is there twice")
         scores = [hit.get("_score") for hit in hits]
         if any(score is None for score in scores):
-            scores = [float(-place) for place in range(1, len(hits) + 1)]
+            scores = [float(-position) for position in range(1, len(hits) + 1)]
         yield query, dict(zip(docs, scores, strict=True))
 
 

@@ -1,6 +1,6 @@
 """A lake: Delta tables on a folder or an object store, into which many push and from which all collect.
 
-The functions are what commands and scripts call; the core calls those of `shared_lake`.
+Commands and scripts call these functions; the core calls `shared_lake`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def collect(
     """Make the file of a warehouse of what was pushed into a lake.
 
     The file is a replica, with runs and values and without predictions and judgments; it must be
-    new, or from an earlier collect, which is replaced. `version` is that of the lake: each push is
+    new, or from an earlier collect, which is replaced. `version` is the lake's: each push is
     one, the first is 0, and None is the newest. Needs the extra "lake". Raises UsageError, as for a
     version that does not exist, and DatabaseError.
     """

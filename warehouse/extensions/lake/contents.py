@@ -13,7 +13,7 @@ from warehouse.errors import UsageError, listing
 from warehouse.extensions.lake.shared_lake import collected, lake_errors
 from warehouse.extensions.lake.tables import Lake
 from warehouse.ingest.steps import Content, Loaded
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.sql_text.templates import render
 from warehouse.store.file import WarehouseFile
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from warehouse.warehouse import Warehouse
 
-# The tables, each with the statement that says what the file could add.
+# The tables, each with the statement for the rows that the file could add.
 TABLES = {"judgment": "lake/judgment_due", "prediction": "lake/prediction_due"}
 # The most predictions that are in memory at once, unless one run has more.
 _PREDICTIONS = 5_000_000
@@ -42,7 +42,7 @@ def push(file: WarehouseFile, url: str) -> dict[str, int]:
             due = [one for one in due if (one[1], one[2]) not in known]
             for ids in _batches([(key, size) for key, _, _, size in due]):
                 if table == "prediction":
-                    bring(con, ids)
+                    provide_predictions(con, ids)
                 found: Any = con.sql(render(f"lake/{table}", ids=ids))
                 lake.append(table, found.to_arrow_table())
                 added[table] += len(ids)
@@ -175,6 +175,6 @@ def _check(lake: Lake, what: str, found: Content, content_hash: str) -> None:
         )
 
 
-def said(added: Mapping[str, int]) -> str:
-    """Return what was added, in words."""
+def summary(added: Mapping[str, int]) -> str:
+    """Return a summary of the added rows."""
     return f"predictions of {added['prediction']:,} runs, judgments of {added['judgment']:,} qrels"

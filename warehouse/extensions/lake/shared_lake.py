@@ -56,7 +56,7 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
             pushed: Any = con.sql(sql)
             rows[table] = pushed.to_arrow_table()
         is_new = None in (there["run"], there["qrels"], there["made_current"])
-        told = [] if is_new else con.execute(render("lake/told")).fetchall()
+        to_note = [] if is_new else con.execute(render("lake/to_note")).fetchall()
     adds = any(map(len, rows.values()))
     # each push that adds anything is a version of the lake, also one without evaluations
     found = Pushed(
@@ -71,11 +71,11 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
         )
         for table in TABLES
     )
-    found.notes = tuple(_told(url, *one, make_current=make_current) for one in told)
+    found.notes = tuple(_note(url, *one, make_current=make_current) for one in to_note)
     return found
 
 
-def _told(
+def _note(
     url: str,
     dataset: str,
     run: str | None,
@@ -94,7 +94,7 @@ def _told(
     here, others = counted(num_queries, "query"), counted(num_there, "query")
     if make_current:
         return (
-            f"{dataset}: its qrels here ({here}) are current in the lake now, in place of those of "
+            f"{dataset}: its qrels here ({here}) are current in the lake now, instead of "
             f"{pushed_by} ({others})"
         )
     return (
@@ -116,12 +116,12 @@ def _registered(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Any]) -> It
 
 
 def version(url: str) -> object:
-    """Return what changes with each push."""
+    """Return the version of the lake, which changes with each push."""
     return Lake(url).version()
 
 
-def said(added: Mapping[str, int]) -> str:
-    """Return what a push has added, in words."""
+def summary(added: Mapping[str, int]) -> str:
+    """Return a summary of the rows that a push has added."""
     values = counted(added["score"] + added["query_score"], "value")
     parts = [
         counted(added["run"], "run"),

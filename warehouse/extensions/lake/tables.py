@@ -26,7 +26,7 @@ TABLES = (
 )  # fmt: skip
 # The table whose commits are the versions of the lake: it is written last.
 _LAST = TABLES[-1]
-# What a commit of it says: the versions of all tables that it has found, and who wrote it.
+# The fields of its commits: the versions of all tables that it has found, and who wrote it.
 _FOUND, _BY = "versions", "pushed_by"
 _TRIES = 20
 _PAUSE = 0.05
@@ -66,23 +66,23 @@ class Lake:
         """
         if not (len(rows) or always):
             return 0
-        place = f"{self.url}/{table}"
-        with self._failures(place):
-            said = None
+        table_url = f"{self.url}/{table}"
+        with self._failures(table_url):
+            properties = None
             if table == _LAST:
                 found = {
                     name: number
                     for name, number in zip(TABLES, self.version(), strict=True)
                     if name != _LAST and number is not None
                 }
-                said = self._delta.CommitProperties(
+                properties = self._delta.CommitProperties(
                     custom_metadata={_FOUND: json.dumps(found), _BY: by}
                 )
             for turn in range(_TRIES):
                 try:
                     self._delta.write_deltalake(
-                        place, rows, mode="append", partition_by=["dataset"],
-                        commit_properties=said, target_file_size=_FILE_SIZE,
+                        table_url, rows, mode="append", partition_by=["dataset"],
+                        commit_properties=properties, target_file_size=_FILE_SIZE,
                     )  # fmt: skip
                     break
                 except self._delta.exceptions.DeltaError:
@@ -96,11 +96,11 @@ class Lake:
         """Return the rows of a table as a dataset of Arrow, None if there is no such table."""
         if self._then is not None and table not in self._then:
             return None
-        place = f"{self.url}/{table}"
-        with self._failures(place):
+        table_url = f"{self.url}/{table}"
+        with self._failures(table_url):
             try:
                 number = None if self._then is None else self._then[table]
-                return self._delta.DeltaTable(place, version=number).to_pyarrow_dataset()
+                return self._delta.DeltaTable(table_url, version=number).to_pyarrow_dataset()
             except self._delta.exceptions.TableNotFoundError:
                 return None
 
@@ -108,10 +108,10 @@ class Lake:
         """Return the number of commits of each table: it changes with every push."""
         found: list[int | None] = []
         for table in TABLES:
-            place = f"{self.url}/{table}"
-            with self._failures(place):
+            table_url = f"{self.url}/{table}"
+            with self._failures(table_url):
                 try:
-                    found.append(self._delta.DeltaTable(place).version())
+                    found.append(self._delta.DeltaTable(table_url).version())
                 except self._delta.exceptions.TableNotFoundError:
                     found.append(None)
         return tuple(found)
@@ -140,10 +140,10 @@ class Lake:
 
     def _history(self) -> list[tuple[int, dt.datetime, str, dict[str, int]]]:
         """Return the commits of the last table, the newest first: number, time, who, versions found."""
-        place = f"{self.url}/{_LAST}"
-        with self._failures(place):
+        table_url = f"{self.url}/{_LAST}"
+        with self._failures(table_url):
             try:
-                history: list[dict[str, Any]] = self._delta.DeltaTable(place).history()
+                history: list[dict[str, Any]] = self._delta.DeltaTable(table_url).history()
             except self._delta.exceptions.TableNotFoundError:
                 return []
         try:
@@ -158,7 +158,7 @@ class Lake:
             ]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UsageError(
-                f"{place}: its history is not as this program writes it ({first_line(error)})"
+                f"{table_url}: its history is not as this program writes it ({first_line(error)})"
             ) from error
 
     def compact(self, table: str) -> tuple[Files, Files]:
@@ -166,26 +166,26 @@ class Lake:
 
         A reader of an earlier version goes on: the files that were joined stay in the lake.
         """
-        place = f"{self.url}/{table}"
-        with self._failures(place):
-            there = self._delta.DeltaTable(place)
+        table_url = f"{self.url}/{table}"
+        with self._failures(table_url):
+            there = self._delta.DeltaTable(table_url)
             before = _files(there)
             there.optimize.compact(target_size=_FILE_SIZE)
             return before, _files(there)
 
     def check(self) -> None:
-        """Refuse a place where there is no lake."""
+        """Refuse a folder or a bucket without a lake."""
         if self.read("evaluation") is None:
             raise UsageError(
                 f"{self.url}: no lake, or nothing was pushed into it: warehouse push --lake URL"
             )
 
     @contextmanager
-    def _failures(self, place: str) -> Iterator[None]:
+    def _failures(self, table_url: str) -> Iterator[None]:
         try:
             yield
         except (OSError, OverflowError, self._delta.exceptions.DeltaError) as error:
-            raise UsageError(f"{place}: {first_line(error)}") from error
+            raise UsageError(f"{table_url}: {first_line(error)}") from error
 
 
 def _files(table: Any) -> Files:

@@ -20,11 +20,11 @@ from typing import Any
 from warehouse.config import installation
 from warehouse.errors import UsageError
 from warehouse.evaluate import scoring
-from warehouse.evaluate.files import NothingInCommonError
+from warehouse.evaluate.file_scoring import NothingInCommonError
 from warehouse.evaluate.plan import plan
 from warehouse.extensions.peers.scorers import Scorers
 from warehouse.metrics import notation, protocols
-from warehouse.metrics.notation import Metric as Meant
+from warehouse.metrics.notation import Metric as OwnMetric
 
 try:
     import ir_measures
@@ -52,7 +52,7 @@ class _Ours(_measures.Measure):  # type: ignore[misc]
         return str(self.params["metric"])
 
     def aggregator(self) -> Any:
-        aggregate = _meant(self).aggregate
+        aggregate = _own_metric(self).aggregate
         if aggregate not in _MEANS:
             raise UsageError(
                 f"{self}: is no mean of the queries' values but {aggregate}; beside measures of other "
@@ -70,15 +70,13 @@ def measure(name: str) -> Any:
     return _Ours(metric=str(_parsed(name)))
 
 
-def _parsed(name: str) -> Meant:
+def _parsed(name: str) -> OwnMetric:
     return notation.parse_one(name, defaults=protocols.get(_PROTOCOL).defaults()).metric
 
 
-def _meant(asked: Any) -> Meant:
+def _own_metric(asked: Any) -> OwnMetric:
     """Return the metric that a measure of ir_measures means."""
-    if (
-        asked.NAME == "NumRet" and "rel" in asked.params
-    ):  # with a level, those of them that are relevant
+    if asked.NAME == "NumRet" and "rel" in asked.params:  # with a level, only the relevant ones
         level = asked.params["rel"]
         return _parsed("NumRelRet" if level == 1 else f"NumRelRet(rel={level})")
     return _parsed(repr(asked))
@@ -101,25 +99,26 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
         """Whether the warehouse has a metric of this name with these parameters."""
         measure.validate_params()
         try:
-            return "preferences" not in _needs(_meant(measure))
+            return "preferences" not in _needs(_own_metric(measure))
         except UsageError:
             return False
 
     def qrel_inputs(self, measures: Iterable[Any]) -> list[str]:
         """Return the columns of judgments that some measures need."""
         needed = ["query_id", "doc_id", "relevance"]
-        return [*needed, "iteration"] if any(_by_iteration(_meant(m)) for m in measures) else needed
+        iterations = any(_by_iteration(_own_metric(measure)) for measure in measures)
+        return [*needed, "iteration"] if iterations else needed
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> _Evaluator:
         return _Evaluator(list(measures), qrels, self._beside)
 
 
-def _needs(metric: Meant) -> frozenset[str]:
-    """Return what a metric needs beside judgments and lists."""
+def _needs(metric: OwnMetric) -> frozenset[str]:
+    """Return the needs of a metric apart from judgments and lists."""
     return frozenset(plan([metric], protocols.get(_PROTOCOL)).needs_of(metric))
 
 
-def _by_iteration(metric: Meant) -> bool:
+def _by_iteration(metric: OwnMetric) -> bool:
     """Whether a metric reads the judgments of each iteration."""
     return "iterations" in _needs(metric)
 
@@ -131,10 +130,10 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         if not isinstance(qrels, Mapping) and not hasattr(qrels, "columns"):
             qrels = list(qrels)
         super().__init__(measures, _queries(qrels))
-        self._meant = {one: _meant(one) for one in measures}
+        self._own_metrics = {one: _own_metric(one) for one in measures}
         self._scorers = []
         for by_iteration in (False, True):
-            metrics = [m for m in self._meant.values() if _by_iteration(m) is by_iteration]
+            metrics = [m for m in self._own_metrics.values() if _by_iteration(m) is by_iteration]
             if metrics and self.qrel_qids:
                 asked = scoring.ask(metrics, protocol=_PROTOCOL)
                 self._scorers.append(Scorers(asked, qrels, iterations=by_iteration, **beside))
@@ -148,7 +147,7 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
         return self._calc(run)[0]
 
     def calc(self, run: Any) -> Any:
-        """Return the values over all queries and those of each query."""
+        """Return the values over all queries and of each query."""
         return ir_measures.CalcResults(*self._calc(run))
 
     def _calc(self, run: Any) -> tuple[dict[Any, float], list[Any]]:
@@ -169,17 +168,17 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
             over_all |= of_all
         rows = [
             ir_measures.Metric(query, one, _number(one, meant, value))
-            for one, meant in self._meant.items()
+            for one, meant in self._own_metrics.items()
             for query, value in values.get(str(meant), [])
         ]
         aggregated = {
             one: _number(one, meant, over_all[str(meant)]) if str(meant) in over_all else math.nan
-            for one, meant in self._meant.items()
+            for one, meant in self._own_metrics.items()
         }
         return aggregated, rows
 
 
-def _number(asked: Any, meant: Meant, value: float | None) -> float | int:
+def _number(asked: Any, meant: OwnMetric, value: float | None) -> float | int:
     """Return a value as ir_measures has it: counts are whole, and an undefined one is its default."""
     if value is None:
         return float(asked.DEFAULT)

@@ -42,7 +42,7 @@ _TEXTS = ("runid", "relstring")
 # Their keys leave out the parameters, as trec_eval's do.
 _BARE = ("11pt_avg", "set_F", "utility")
 _NUMBERS = re.compile(r"[._](\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)")
-# What trec_eval takes for 0 in a geometric mean.
+# trec_eval's substitute for 0 in a geometric mean.
 _FLOOR = 1e-5
 
 
@@ -69,7 +69,7 @@ class RelevanceEvaluator:
         names = _combined(measures)
         self._texts = [text for text in _TEXTS if any(name.startswith(text) for name in names)]
         numbers = [name for name in names if not name.startswith(_TEXTS)]
-        self._asked: scoring.Asked | None = None
+        self._asked: scoring.ScoringRequest | None = None
         if numbers:
             defaults = protocols.get(_PROTOCOL).defaults(relevance_level)
             self._asked = scoring.ask(
@@ -143,7 +143,7 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
 
 
 def _value(key: str, value: float | None) -> float:
-    """Return what goes into the mean: the measures of geometric means in their logarithms."""
+    """Return the values that go into the mean: the measures of geometric means in their logarithms."""
     number = 0.0 if value is None else value
     return math.log(max(number, _FLOOR)) if key.startswith("gm_") else number
 
@@ -203,7 +203,7 @@ def _split(name: str) -> tuple[str, list[str]]:
 
 
 def _parsed(
-    lines: Iterable[str], what: str, width: int, place: int, read: Callable[[str], _Number]
+    lines: Iterable[str], what: str, width: int, index: int, read: Callable[[str], _Number]
 ) -> dict[str, dict[str, _Number]]:
     kind = "whole number" if read is int else "number"
     found: dict[str, dict[str, _Number]] = {}
@@ -213,9 +213,9 @@ def _parsed(
             raise InputError(f"{what}, line {number}: has {len(fields)} fields, not {width}")
         query, document = fields[0], fields[2]
         try:
-            value = read(fields[place])
+            value = read(fields[index])
         except ValueError:
-            raise InputError(f"{what}, line {number}: {fields[place]!r} is no {kind}") from None
+            raise InputError(f"{what}, line {number}: {fields[index]!r} is no {kind}") from None
         of_query = found.setdefault(query, {})
         if document in of_query:
             raise InputError(

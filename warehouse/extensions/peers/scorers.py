@@ -6,13 +6,13 @@ import threading
 from typing import Any
 
 from warehouse.evaluate.scorer import Scorer, prepare
-from warehouse.evaluate.scoring import Asked
+from warehouse.evaluate.scoring import ScoringRequest
 
 
 class Scorers:
     """Judgments and metrics that score runs in any thread."""
 
-    def __init__(self, asked: Asked, qrels: object, **how: Any) -> None:
+    def __init__(self, asked: ScoringRequest, qrels: object, **how: Any) -> None:
         self._asked, self._qrels, self._how = asked, qrels, how
         self._here = threading.local()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from warehouse.analyze import compare, comparison, metric_catalogue
+from warehouse.analyze import comparison, metric_catalogue, paired_tests
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_word, no_such_run
 from warehouse.extensions.server import console, live_board
@@ -175,7 +175,7 @@ def _compare(snapshot: Snapshot, words: Words) -> Mapping[str, Any]:
     if len(runs) < 2:
         raise UsageError("run: name at least two runs, as in run=bm25&run=tasb")
     found = comparison.compare(
-        contents.file, contents.dataset, runs, contents.names, compare.How(), bases=(),
+        contents.file, contents.dataset, runs, contents.names, paired_tests.How(), bases=(),
         all_pairs=True, judged_only=False, judged=False, all_relevant=False, store=False,
         protocol=contents.protocol, on_step=None, **contents.past,
     )  # fmt: skip
@@ -376,19 +376,19 @@ def answer(endpoint: Endpoint, snapshot: Snapshot, words: Words) -> Mapping[str,
 
 
 def description() -> dict[str, Any]:
-    """Return what describes the addresses, as OpenAPI 3.1 has it."""
+    """Return the description of the addresses in OpenAPI 3.1."""
     refusal = {
         "description": "What is wrong.",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
 
-    def parameter(name: str, told: str) -> dict[str, Any]:
+    def parameter(name: str, text: str) -> dict[str, Any]:
         kind: dict[str, Any] = {"type": "string"}
-        is_list = "repeatable" in told or "two or more" in told
+        is_list = "repeatable" in text or "two or more" in text
         return {
             "name": name,
             "in": "query",
-            "description": told,
+            "description": text,
             "schema": {"type": "array", "items": kind} if is_list else kind,
         }
 

@@ -187,7 +187,7 @@ def _board(snapshot: Snapshot, dataset: str, protocol: str, words: Words) -> Mad
         return None
     at = snapshot.kept.get(
         ("places", dataset, protocol, contents.names, contents.is_asked, contents.then),
-        lambda: site.Places(contents, is_live=True),
+        lambda: site.Paths(contents, is_live=True),
     )
     live = live_board.live_board(snapshot, contents, view)
     given = {
@@ -221,7 +221,7 @@ def _html(
     root: str,
     here: str,
     snapshot: Snapshot,
-    at: site.Places | None,
+    at: site.Paths | None,
     values: dict[str, Any],
 ) -> Made:
     given = {"site": snapshot.about, "at": at, "here": here, **values}
@@ -235,12 +235,12 @@ def _json(value: Any) -> bytes:
 
 
 def _refusal(
-    told: str, is_page: bool = False, snapshot: Snapshot | None = None, code: int = 400
+    text: str, is_page: bool = False, snapshot: Snapshot | None = None, code: int = 400
 ) -> Response:
     if is_page and snapshot is not None:
-        content, kind = _html("refusal.html", "/", "", snapshot, None, {"told": told, "code": code})
+        content, kind = _html("refusal.html", "/", "", snapshot, None, {"text": text, "code": code})
         return Response(content, code, headers={"content-type": kind})
-    return Response(_json({"error": told}), code, headers={"content-type": "application/json"})
+    return Response(_json({"error": text}), code, headers={"content-type": "application/json"})
 
 
 def bound(host: str, port: int) -> socket.socket:

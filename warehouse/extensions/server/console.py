@@ -52,7 +52,7 @@ class Console:
     def __init__(self) -> None:
         self._spare = query_process.Spare()
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
-        self._places = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
+        self._slots = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
 
     def close(self) -> None:
         """End the process that waits."""
@@ -61,7 +61,7 @@ class Console:
     def run(self, snapshot: Snapshot, sql: str, format: str) -> Found:
         """Run a statement on a snapshot. Raises WarehouseError for a wrong or too long one."""
         check_word("format", format, FORMATS)
-        if not self._places.acquire(blocking=False):
+        if not self._slots.acquire(blocking=False):
             raise BusyError
         try:
             if not self._turns.acquire(timeout=_PATIENCE):
@@ -71,7 +71,7 @@ class Console:
             finally:
                 self._turns.release()
         finally:
-            self._places.release()
+            self._slots.release()
 
     def _run(self, snapshot: Snapshot, sql: str, format: str) -> Found:
         from warehouse.store.file import WarehouseFile
@@ -102,14 +102,14 @@ class Console:
         if format == "csv":
             return Found("".join(pieces).encode("utf-8", "replace"), FORMATS[format])
         rows = json.loads("".join(pieces))
-        told = {
+        reply = {
             **(rows if format == "cells" else {"rows": rows}),
             "is_cut_off": answer.truncated,
             "limit": SHOWN,
             "seconds": round(time.monotonic() - since, 3),
         }
         return Found(
-            json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), FORMATS[format]
+            json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace"), FORMATS[format]
         )
 
 

@@ -96,9 +96,9 @@ class Guard:
             return
         from starlette.responses import PlainTextResponse
 
-        code, told = refusal
+        code, body = refusal
         asks = {"www-authenticate": 'Basic realm="ranking warehouse", charset="UTF-8"'}
-        response = PlainTextResponse(told + "\n", code, headers=asks if code == 401 else None)
+        response = PlainTextResponse(body + "\n", code, headers=asks if code == 401 else None)
         await response(scope, receive, send_guarded)
 
     def _refusal(self, headers: dict[str, str]) -> tuple[int, str] | None:

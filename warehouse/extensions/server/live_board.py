@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import duckdb
 
 from warehouse.analyze import board_intervals, leaderboard, listings, stored_metrics
-from warehouse.analyze.board import Board as LibraryBoard
+from warehouse.analyze.dataset_board import Board as LibraryBoard
 from warehouse.errors import UsageError, check_word, counted
 from warehouse.extensions.server.snapshot import Snapshot
 from warehouse.metrics import protocols
@@ -40,7 +40,7 @@ _BOARD, _TAGGED = "temp.main.live_board", "temp.main.tagged_run"
 
 @dataclass(frozen=True)
 class View:
-    """What a reader has chosen, as in the address of the page."""
+    """The reader's choices, as in the address of the page."""
 
     metric: tuple[str, ...] = ()
     sort: str = ""
@@ -108,9 +108,9 @@ def then(words: Sequence[tuple[str, str]]) -> Then:
 
 @dataclass(frozen=True)
 class _Whole:
-    """The whole board of a state, kept as a table on a connection of its own, and what is said about it.
+    """The whole board of a state, as a table on a connection of its own, and its notes.
 
-    With `said`, its rows are in the order of one metric, and those that cannot be told apart share
+    With `group_places`, its rows are in the order of one metric, and runs that do not differ share
     places; else they have an order by each metric.
     """
 
@@ -122,7 +122,7 @@ class _Whole:
     tags: tuple[str, ...]
     measures: tuple[Measure, ...]
     best: Sequence[tuple[str, float]]
-    said: Mapping[str, str]
+    group_places: Mapping[str, str]
     notes: tuple[str, ...]
     texts: Mapping[str, str]
     has_intervals: bool
@@ -130,7 +130,7 @@ class _Whole:
     @property
     def has_groups(self) -> bool:
         """Whether some runs share their places."""
-        return len(set(self.said.values())) < len(self.said)
+        return len(set(self.group_places.values())) < len(self.group_places)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class LiveBoard:
 
 @dataclass(frozen=True)
 class Choices:
-    """What can be chosen for a dataset."""
+    """The choices for a dataset."""
 
     days: tuple[str, ...]
     qrels: tuple[Mapping[str, Any], ...]
@@ -161,7 +161,7 @@ class Choices:
 
 
 def choices(snapshot: Snapshot, contents: Contents) -> Choices:
-    """Return what can be chosen for a dataset."""
+    """Return the choices for a dataset."""
 
     def read() -> Choices:
         with snapshot.file.read() as con:
@@ -211,7 +211,7 @@ def live_board(snapshot: Snapshot, contents: Contents, view: View) -> LiveBoard:
 
     def place_of(_: str, row: Mapping[str, Any]) -> tuple[int, str]:
         place = row["page_place"]
-        return place, whole_board.said.get(row["run"], str(place))
+        return place, whole_board.group_places.get(row["run"], str(place))
 
     rows = board_rows(records, contents.names, tags, place_of, best)
     return LiveBoard(
@@ -291,7 +291,7 @@ def _read(snapshot: Snapshot, contents: Contents, view: View, by: str) -> _Whole
         try:
             with read(certain=True) as (con, found):
                 return _whole(con, found, contents, view, ())
-        except UsageError as error:  # what is wrong with more than the intervals is told below
+        except UsageError as error:  # errors in more than the intervals are raised below
             notes = (f"no intervals: {error}",)
     elif not view.slice:
         most = board_intervals.MOST
@@ -311,7 +311,7 @@ def _whole(
     names, relation = contents.names, found.relation
     dataset = {"dataset": contents.dataset}
     result = presentation.leaderboard(found, contents.protocol)
-    told = (*result.notes, *notes)
+    every_note = (*result.notes, *notes)
     database.keep(con, f"from {relation.alias}", name="live_board")
     database.keep(
         con, "select run, tags from runs where dataset = $dataset", dataset, name="tagged_run"
@@ -319,10 +319,10 @@ def _whole(
     ((total,),) = relation.count("*").fetchall()
     metrics = [(name, found.directions[name]) for name in names]
     bounds = con.execute(render("server/board_bounds", board=_BOARD, metrics=metrics)).fetchall()
-    said: Mapping[str, str] = {}
+    group_places: Mapping[str, str] = {}
     if board_intervals.GROUP in relation.columns:
         rows = relation.project(f"run, place, {ident(board_intervals.GROUP)}").fetchall()
-        said = places_of_groups(
+        group_places = places_of_groups(
             [(run, place) for run, place, _ in rows], {run: group for run, _, group in rows}
         )
     texts = {}
@@ -350,8 +350,8 @@ def _whole(
             for name, (*_, best) in zip(names, bounds, strict=True)
             if best is not None and not view.slice
         ],
-        said,
-        told,
+        group_places,
+        every_note,
         texts,
         board_intervals.width_of(names[0]) in relation.columns,
     )

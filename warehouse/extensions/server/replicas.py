@@ -26,7 +26,7 @@ _Stamp = tuple[int, ...]
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """Return what changes when a file is written or replaced; None if it is not there."""
+    """Return values that change when a file is written or replaced; None without a file."""
     try:
         found = path.stat()
     except OSError:
@@ -102,8 +102,8 @@ class Replicas:
             self._seen = seen
 
     def follow(self, until: threading.Event, say: Callable[[str], object]) -> None:
-        """Refresh again and again; a problem is told once, and what was there goes on being shown."""
-        told = ""
+        """Refresh again and again; report a problem once, and show the last good state meanwhile."""
+        last_problem = ""
         live_board.read_ahead(self.snapshot)
         pause = self._between_looks
         while not until.wait(pause):
@@ -111,13 +111,13 @@ class Replicas:
             try:
                 if self.refresh():
                     live_board.read_ahead(self.snapshot)
-                told = ""
+                last_problem = ""
             except LockedError:
                 pass  # somebody writes for long: next time
             except WarehouseError as error:
-                if str(error) != told:
-                    told = str(error)
-                    say(f"the pages stay as they are: {told}")
+                if str(error) != last_problem:
+                    last_problem = str(error)
+                    say(f"the pages stay as they are: {last_problem}")
             pause = max(self._between_looks, (time.monotonic() - since) / _SHARE_OF_TIME)
 
 

@@ -25,7 +25,7 @@ from warehouse.store.file import OpenFile
 
 _T = TypeVar("_T")
 Pages = dict[str, Callable[[], str]]
-# What is kept: sets of metrics that somebody asked for, and the bytes of answers.
+# The most that is kept: sets of metrics that somebody asked for, and the bytes of answers.
 _MOST_KEPT = 64
 _MOST_BYTES = 64 << 20
 # Values of so many queries and runs are read at once; of more, each page reads its own.
@@ -91,7 +91,7 @@ class Snapshot:
 
     @property
     def state(self) -> State:
-        """What the database holds."""
+        """The contents of the database."""
 
         def read() -> State:
             with self.file.read() as con:
@@ -112,7 +112,7 @@ class Snapshot:
     def contents(
         self, dataset: str, protocol: str, metrics: tuple[str, ...] = (), then: Then = NOW
     ) -> Contents | None:
-        """Return what the pages of a dataset show, for some metrics or for those that are stored.
+        """Return the contents of the pages of a dataset, for some metrics or for those that are stored.
 
         Raises UsageError for a past state without values.
         """
@@ -128,7 +128,7 @@ class Snapshot:
         )  # fmt: skip
 
     def all_contents(self) -> list[Contents]:
-        """Return what the pages of all datasets show, under each protocol that has values."""
+        """Return the contents of the pages of all datasets, under each protocol that has values."""
         found = [
             self.contents(row["dataset"], protocol)
             for row in self.state.datasets
@@ -157,7 +157,7 @@ class Snapshot:
         return SHOWN_METRICS if stored is None else stored.names
 
     def pages(self, path: str, metrics: tuple[str, ...] = (), then: Then = NOW) -> Pages:
-        """Return what makes each page; of another state or other metrics, those of one dataset."""
+        """Return what makes each page; of another state or other metrics, the pages of one dataset."""
         there = self.at(path) if metrics or not then.is_now else None
         if there is None:
             return self.kept.get("pages", lambda: self._pages(self.all_contents()))
@@ -187,11 +187,11 @@ class Snapshot:
         return None if make is None else make()
 
     def warm(self) -> None:
-        """Read what the first page shows, so that the first reader need not wait."""
+        """Read the contents of the first page, so that the first reader need not wait."""
         self.page("index.html")
 
     def read_ahead(self) -> None:
-        """Read what the other pages show, as far as it is not much."""
+        """Read the contents of the other pages, as far as they are small."""
         for found in self.all_contents():
             if not found.one_by_one:
                 found.read_all()

@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar
 
 from warehouse.config.installation import adding
 from warehouse.errors import EngineError, UsageError, first_line
-from warehouse.evaluate.engines.queries import Bucket
+from warehouse.evaluate.engines.by_query import Bucket
 from warehouse.extensions.spark.run_tables import table_of
 
 __all__ = ["Spark", "connected", "table_of", "takes", "wrapped"]
@@ -24,7 +24,7 @@ __all__ = ["Spark", "connected", "table_of", "takes", "wrapped"]
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 
-_REPLY = "place long, reply binary"
+_REPLY = "index long, reply binary"
 _LOCAL = "local[*]"
 # The tasks that look around where Spark does not say how many run at once.
 _TASKS = 8
@@ -47,13 +47,13 @@ class Spark:
             import pyarrow as pa
 
             for batch in batches:
-                for place in batch.column("id").to_pylist():
-                    reply = pickle.dumps(function(given[place]))
-                    yield pa.record_batch({"place": [place], "reply": [reply]})
+                for index in batch.column("id").to_pylist():
+                    reply = pickle.dumps(function(given[index]))
+                    yield pa.record_batch({"index": [index], "reply": [reply]})
 
-        places = self.session.range(0, len(given), 1, len(given))
+        indices = self.session.range(0, len(given), 1, len(given))
         with failures():
-            frame = places.mapInArrow(tasks, _REPLY)
+            frame = indices.mapInArrow(tasks, _REPLY)
         return self.replies(frame)
 
     def look_around(self, look: Callable[[], _Result]) -> list[_Result]:
@@ -77,19 +77,19 @@ class Spark:
 
         def rows(batches: Iterable[Any]) -> Iterator[Any]:
             for batch in batches:
-                for place in batch.column("id").to_pylist():
-                    yield from read(given[place])
+                for index in batch.column("id").to_pylist():
+                    yield from read(given[index])
 
         def reply(rows: Any) -> Any:
             import pyarrow as pa
 
             number = rows.column("bucket")[0].as_py()
             found = pickle.dumps(score(Bucket(number, rows)))
-            return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
+            return pa.table({"index": pa.array([number], pa.int64()), "reply": [found]})
 
-        places = self.session.range(0, len(given), 1, len(given))
+        indices = self.session.range(0, len(given), 1, len(given))
         with failures():
-            frame = places.mapInArrow(rows, columns)
+            frame = indices.mapInArrow(rows, columns)
         return self._by_bucket(frame, reply, num_buckets)
 
     def by_table(
@@ -102,10 +102,10 @@ class Spark:
 
             number = rows.column("bucket")[0].as_py()
             found = pickle.dumps(score(number, rows))
-            return pa.table({"place": pa.array([number], pa.int64()), "reply": [found]})
+            return pa.table({"index": pa.array([number], pa.int64()), "reply": [found]})
 
         with failures():
-            # each bucket is there, if only by a row without a run; crc32 is that of `bucket_of`
+            # each bucket is there, if only by a row without a run; crc32 is the hash of `bucket_of`
             hashed = f"crc32(encode(query_id, 'UTF-8')) % {num_buckets}"
             rows = frame.selectExpr("*", f"cast({hashed} as int) bucket")
             nothing = [f"cast(null as {kind}) {name}" for name, kind in frame.dtypes]
@@ -139,10 +139,10 @@ class Spark:
                     conf.set(name, old)
 
     def replies(self, frame: Any) -> list[Any]:
-        """Run a frame with the columns `place, reply`; return the replies by place."""
+        """Run a frame with the columns `index, reply`; return the replies by index."""
         with failures():
             found = frame.toArrow()
-        rows = zip(found.column("place").to_pylist(), found.column("reply"), strict=True)
+        rows = zip(found.column("index").to_pylist(), found.column("reply"), strict=True)
         return [pickle.loads(reply.as_py()) for _, reply in sorted(rows, key=lambda row: row[0])]
 
 
@@ -238,7 +238,7 @@ def _open(builder: Any, master: str) -> Any:
         return builder.appName("warehouse").getOrCreate()
 
 
-# What Spark's errors say, and what is to be done.
+# Spark's errors, and advice on each.
 _KNOWN = {
     "No module named 'warehouse'": "the Python of the workers does not have this package: install "
     "'ranking-warehouse[spark]' on each, in the same version, and name that Python in PYSPARK_PYTHON",

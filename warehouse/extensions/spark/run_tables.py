@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from warehouse.config.installation import adding
 from warehouse.errors import InputError, UsageError, listing, option
-from warehouse.evaluate.engines import queries
+from warehouse.evaluate.engines import by_query
 from warehouse.evaluate.engines.tasks import Reply, Work
 from warehouse.evaluate.plan import Plan
 from warehouse.readers import Staged
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _RUN, _POSITION = "run", "position"
 _LOG = "_delta_log"
-# What the tables of a Delta lake may have that reading their files alone would miss.
+# Features of Delta tables that reading their files alone would miss.
 _UNREADABLE = {"deletionVectors", "columnMapping"}
 
 
@@ -55,11 +55,11 @@ class RunTable:
         return tuple(self.rows)
 
     def scorer(self, work: Work) -> Callable[[int, pa.Table], Reply]:
-        """Return what scores a bucket of the rows."""
+        """Return the function that scores a bucket of the rows."""
         return partial(score, work, self.source, self.names)
 
     def staged(self, name: str) -> Staged:
-        """Return what was read of a run."""
+        """Return the staged run."""
         source, rows = f"{self.source}: {name}", self.rows[name]
         return Staged("run", source, "table", rows, None, "score", None, ())
 
@@ -112,7 +112,7 @@ def table_of(run: object, by: str) -> Table | None:
 
 
 def check(plan: Plan, has_position: bool) -> None:
-    """Refuse what needs the order of the rows, which a table does not have."""
+    """Refuse metrics that need the order of the rows, which a table does not have."""
     following = [str(metric) for metric in plan.queries if plan.follows_source(metric)]
     if following and not has_position:
         is_rule = plan.protocol.ties == "input"
@@ -180,11 +180,11 @@ def score(work: Work, table: str, names: tuple[str, ...], number: int, rows: pa.
     import pyarrow.compute as pc
 
     rows = rows.filter(pc.is_valid(rows.column(_RUN)))
-    places = pc.index_in(rows.column(_RUN), value_set=pa.array(names, pa.string()))
-    rows = rows.set_column(rows.schema.get_field_index(_RUN), _RUN, places)
+    indices = pc.index_in(rows.column(_RUN), value_set=pa.array(names, pa.string()))
+    rows = rows.set_column(rows.schema.get_field_index(_RUN), _RUN, indices)
     turned = pa.scalar(work.reading.lower_is_better)
     rows = rows.append_column("is_turned", pa.repeat(turned, len(rows)))
-    return queries.score_rows(work, number, rows, queries.Named(table, names))
+    return by_query.score_rows(work, number, rows, by_query.Named(table, names))
 
 
 def _name(source: Any) -> str:

@@ -1,1 +1,1 @@
-"""What training loops and experiments use: callbacks, PyTerrier's runs, and trackers of values."""
+"""Tools of training loops and experiments: callbacks, PyTerrier's runs, and trackers of values."""

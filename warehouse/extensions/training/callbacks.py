@@ -34,7 +34,7 @@ class Ranker:
 
     `rank` gets the model (from Optuna the trial) and returns a run, as `{query: {document: score}}`.
     `dataset`, `system`, `tags` and `spool` are those of `log_run`. `metrics` are computed by `qrels`
-    under `protocol`; without metrics, they and the protocol are those of the dataset's gates in
+    under `protocol`; without metrics, they and the protocol come from the dataset's gates in
     warehouse.toml. Without `qrels`, runs are only written.
     """
 
@@ -144,7 +144,7 @@ def lightning(ranker: Ranker) -> Any:
 def hugging_face(ranker: Ranker) -> Any:
     """Return a callback for the Trainer of Hugging Face's transformers: after each evaluation.
 
-    `rank` gets the model. The values join those of the evaluation, so that
+    `rank` gets the model. The values join the evaluation's, so that
     `metric_for_best_model="nDCG@10"` can name one. A run has the global step.
     """
     from transformers import TrainerCallback

@@ -25,7 +25,7 @@ from warehouse.warehouse import Warehouse
 # The tag of a run that says for which topics it was computed.
 TAG = "topics"
 _COLUMNS = ("qid", "docno", "score")
-# What PyTerrier calls a file of a format that is given as two functions.
+# PyTerrier's name for a file of a format that is given as two functions.
 _SUFFIX = ".custom"
 _CURRENT = """
     select runs.run, run.content_hash
@@ -126,7 +126,7 @@ def kept_runs(
     `topics` is the frame that the experiment gets. A run is named after its system (`names=`), and has
     the tag `topics` with a hash of this frame, whatever the order of its rows and columns. The next
     experiment with these topics reads the run instead of computing it, with the same scores; with
-    other topics, it computes the run anew, which becomes a new version. With `reuse` false every run
+    other topics, it computes the run again, which becomes a new version. With `reuse` false every run
     is computed. What has changed in a system is not seen: give it another name. Raises UsageError.
     """
     wh = db if isinstance(db, Warehouse) else Warehouse(db)

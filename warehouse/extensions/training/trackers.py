@@ -20,7 +20,7 @@ from warehouse.errors import UsageError, check_several, nearest
 from warehouse.metrics import notation, protocols
 from warehouse.warehouse import Warehouse
 
-# The tag by which a run is recognised that was made here, and that of one that came from MLflow.
+# The tags by which runs are recognised that were made here, or that came from MLflow.
 TAG, _FROM_MLFLOW = "warehouse_run", "mlflow_run_id"
 _VALUES = """
     select
@@ -39,7 +39,7 @@ _VALUES = """
 
 
 @dataclass(frozen=True)
-class Valued:
+class RunValues:
     """A run with its stored values by metric."""
 
     run: str
@@ -67,14 +67,14 @@ def metric_name(metric: str) -> str:
 
 def values(
     wh: Warehouse, dataset: str, metrics: notation.Metrics = (), protocol: str = protocols.DEFAULT
-) -> list[Valued]:
+) -> list[RunValues]:
     """Return the runs of a dataset with their current values, of all stored metrics or some."""
     asked = check_several("metrics", metrics) if metrics else []
     names = [
         str(one) for one in notation.parse(*asked, defaults=protocols.get(protocol).defaults())
     ]
     found = wh.query(_VALUES, dataset=dataset, protocol=protocol, metrics=names)
-    runs = [Valued(run, system, dict(tags or {}), *others) for run, system, tags, *others in found]
+    runs = [RunValues(run, system, dict(tags or {}), *rest) for run, system, tags, *rest in found]
     if not runs:
         raise UsageError(
             f"{dataset}: has no stored value under the protocol {protocol}: evaluate it first"
@@ -172,7 +172,7 @@ def eval_results(
 ) -> Path:
     """Write a run's value for the Hub of Hugging Face: `.eval_results/TASK.yaml` in a model's folder.
 
-    `dataset_id` and `task_id` are those of the benchmark on the Hub, as "mteb/nfcorpus". The notes of
+    `dataset_id` and `task_id` name the benchmark on the Hub, as "mteb/nfcorpus". The notes of
     the entry name the metric and the protocol. A file of that name is replaced.
     """
     runs = {one.run: one for one in values(wh, dataset, metric, protocol)}

@@ -1,4 +1,4 @@
-"""What the pages of gates, merged runs, slices, agreement, holes and curves show."""
+"""The contents of the pages of gates, merged runs, slices, agreement, holes and curves."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def imported(con: duckdb.DuckDBPyConnection, dataset: str) -> Sequence[Record]:
 
 
 def holes_of(con: duckdb.DuckDBPyConnection, dataset: str, protocol: str) -> Holes | None:
-    """Return what to judge next; None where nothing is unjudged or nothing can be."""
+    """Return the documents to judge next; None where nothing is unjudged or nothing can be."""
     try:
         found = holes.holes(
             con, dataset, (), depth=HOLE_DEPTH, top=MOST_HOLES, per_query=False, protocol=protocol
@@ -272,7 +272,7 @@ def curves_of(
 
 
 def kinds(con: duckdb.DuckDBPyConnection, dataset: str, protocol: str) -> Record:
-    """Return what there is to show: `slices, curves, fusions, imported, judgments`."""
+    """Return the kinds of pages that have contents: `slices, curves, fusions, imported, judgments`."""
     (row,) = database.records(
         database.keep(
             con, render("analyses/page_kinds"), {"dataset": dataset, "protocol": protocol}

@@ -1,4 +1,4 @@
-"""What the pages of a dataset under a protocol show, read by the calls of the commands."""
+"""The contents of the pages of a dataset under a protocol, read by the calls of the commands."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import duckdb
 
 from warehouse.analyze import (
     board_intervals,
-    compare,
     comparison,
     datasets,
     explained_lists,
     history,
     leaderboard,
     listings,
+    paired_tests,
     stored_metrics,
     texts,
 )
-from warehouse.analyze.board import Board as LibraryBoard
+from warehouse.analyze.dataset_board import Board as LibraryBoard
 from warehouse.errors import UsageError, command, counted, listing
 from warehouse.evaluate import status
 from warehouse.metrics.aggregates import WORDS
@@ -42,7 +42,7 @@ from warehouse.store.file import WarehouseFile
 MOST_COMPARED = board_intervals.MOST
 # As many rows of a board are on one page; more are only on boards that are not compared whole.
 ROWS = 100
-# The most versions of runs that a history shows besides the records, the newest ones.
+# The most versions of runs that a history shows apart from the records, the newest ones.
 MOST_TIMES = 300
 # The most predictions of runs without values for which a page computes values that nobody asked for.
 MOST_COMPUTED = 1_000_000
@@ -107,7 +107,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """The board in the order of the first metric, with what people have to know beside it.
+    """The board in the order of the first metric, with what people have to know next to it.
 
     `texts` is the board as the command writes it, by format.
     """
@@ -159,7 +159,7 @@ class PlainBoard:
 
 
 class Past(TypedDict):
-    """What the calls of the library are asked for, to show a state."""
+    """The arguments of the library's calls that show a state."""
 
     as_of: str | None
     qrels: int | None
@@ -183,7 +183,7 @@ class _once(Generic[_T]):  # noqa: N801
 
 
 class Contents:
-    """What the pages of a dataset under a protocol show; each thing is read when a page needs it.
+    """The contents of the pages of a dataset under a protocol; each thing is read when a page needs it.
 
     `names` are the metrics, asked for by somebody or the stored ones. With `compute`, values that are
     not stored are computed. A report needs everything, so that it reads the values of all runs and
@@ -288,9 +288,9 @@ class Contents:
         """A note that names the current runs that have no value on the board, if there are any."""
         if not self.without_place:
             return ()
-        told = listing(self.without_place, 5)
+        missing = listing(self.without_place, 5)
         how = command("evaluate", self.dataset, protocol=self.protocol, metrics=self.names)
-        return (f"not evaluated, and without a place here: {told}; to compute: {how}",)
+        return (f"not evaluated, and without a place here: {missing}; to compute: {how}",)
 
     @property
     def is_long(self) -> bool:
@@ -371,8 +371,8 @@ class Contents:
                 numbers[row["run"]][row["metric"]] = row | {"left_out": {}}
             left_out = render("analyses/left_out_queries", of_one=False)
             for row in database.records(database.keep(con, left_out, self._asked)):
-                told = row["queries"], row["first_queries"]
-                numbers[row["run"]][row["metric"]]["left_out"][row["why"]] = told
+                examples = row["queries"], row["first_queries"]
+                numbers[row["run"]][row["metric"]]["left_out"][row["why"]] = examples
         return numbers
 
     @_once
@@ -474,7 +474,7 @@ class Contents:
 
     @_once
     def holes(self) -> analyses.Holes | None:
-        """What to judge next."""
+        """The documents to judge next."""
         with self.file.read() as con:
             return analyses.holes_of(con, self.dataset, self.protocol)
 
@@ -573,7 +573,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class State:
-    """What the database holds: datasets, newest runs, what is stale; `evaluated` has protocols.
+    """The contents of the database: datasets, newest runs, stale values; `evaluated` has protocols.
 
     `relations` are its views and tables.
     """
@@ -630,7 +630,7 @@ def contents(
     then: Then = NOW,
     days: Sequence[str] = (),
 ) -> Contents | None:
-    """Return what the pages of a dataset under a protocol show; None if it has no current values.
+    """Return the contents of the pages of a dataset under a protocol; None if it has no current values.
 
     Raises UsageError for a past state without values.
     """
@@ -680,7 +680,7 @@ def _row(relation: duckdb.DuckDBPyRelation, **wanted: object) -> dict[str, Any]:
 
 
 def metric_title(name: str) -> str:
-    """Return what a metric is called; one that is gone has only its name."""
+    """Return the names of a metric; one that is gone has only its name."""
     metric = known_metric(name)
     return name if metric is None else metric.definition.title
 
@@ -712,8 +712,8 @@ def _places(
     apart = {
         frozenset((row["base"], row["run"])) for row in compared.pairs if row["is_significant"]
     }
-    said = places_of_groups(order, board_intervals.groups_of([run for run, _ in order], apart))
-    return {run: (place, said[run]) for run, place in order}
+    shared = places_of_groups(order, board_intervals.groups_of([run for run, _ in order], apart))
+    return {run: (place, shared[run]) for run, place in order}
 
 
 def places_of_groups(order: Sequence[tuple[str, int]], groups: Mapping[str, int]) -> dict[str, str]:
@@ -726,11 +726,11 @@ def places_of_groups(order: Sequence[tuple[str, int]], groups: Mapping[str, int]
     firsts: dict[int, int] = {}
     for run, place in order:
         firsts.setdefault(groups[run], place)
-    said = {
+    ranges = {
         group: f"{first}{_TO}{first + sizes[group] - 1}" if sizes[group] > 1 else str(first)
         for group, first in firsts.items()
     }
-    return {run: said[groups[run]] for run, _ in order}
+    return {run: ranges[groups[run]] for run, _ in order}
 
 
 def board_rows(
@@ -780,7 +780,7 @@ def _board_of(
     texts = {} if contents.is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),
     }  # fmt: skip
-    has_groups = any(_TO in said for of in places.values() for _, said in of.values())
+    has_groups = any(_TO in text for of in places.values() for _, text in of.values())
     has_intervals = board_intervals.width_of(names[0]) in found.relation.columns
     return Board(rows, has_groups, has_intervals, (*result.notes, *notes), texts)
 
@@ -821,12 +821,12 @@ def _comparison(
         return Comparison(metric, tuple(compared), (), notes)
     try:
         found = comparison.compare(
-            file, dataset, compared, [metric], compare.How(variance=True), bases=(), all_pairs=True,
+            file, dataset, compared, [metric], paired_tests.How(variance=True), bases=(), all_pairs=True,
             judged_only=False, judged=False, all_relevant=False, store=False, protocol=protocol,
             on_step=None, **then,
         )  # fmt: skip
     except UsageError as error:
         return Comparison(metric, tuple(compared), (), (*notes, f"no tests: {error}"))
     pairs = tuple(database.records(found.pairs))
-    told = (*found.notes, *notes)
-    return Comparison(metric, tuple(compared), pairs, told, found.without_relevant)
+    every_note = (*found.notes, *notes)
+    return Comparison(metric, tuple(compared), pairs, every_note, found.without_relevant)

@@ -46,7 +46,7 @@ def write(
     with_text: bool = False,
     on_dataset: Callable[[str], None] | None = None,
 ) -> Report:
-    """Write the pages of some datasets, or of all; the arguments are those of `Warehouse.report`."""
+    """Write the pages of some datasets, or of all; the arguments are as in `Warehouse.report`."""
     check_at_least(1, depth=depth)
     before = _files_before(folder)
     with file.read() as con:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import past
+from warehouse.analyze import past_state
 from warehouse.store.database import Resources
 from warehouse.store.file import WarehouseFile
 
@@ -30,7 +30,7 @@ class Then:
 
     @property
     def words(self) -> dict[str, str]:
-        """What an address has, to show this state."""
+        """The parameters of an address that shows this state."""
         given = {"as_of": self.as_of, "qrels": "" if self.qrels is None else str(self.qrels)}
         return {name: word for name, word in given.items() if word}
 
@@ -44,7 +44,7 @@ class PastFile(WarehouseFile):
     def __init__(self, file: WarehouseFile, dataset: str, then: Then) -> None:
         super().__init__(file.path, file.resources, file.lock_timeout)
         self._file, self._dataset = file, dataset
-        self._state = past.state(then.as_of or None, then.qrels)
+        self._state = past_state.state(then.as_of or None, then.qrels)
 
     @contextmanager
     def read(
@@ -53,6 +53,6 @@ class PastFile(WarehouseFile):
         """Open the file for reading; its views have what was there then."""
         with (
             self._file.read(resources, staged) as con,
-            past.put_one(con, self._dataset, self._state),
+            past_state.read_one(con, self._dataset, self._state),
         ):
             yield con

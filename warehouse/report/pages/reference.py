@@ -1,4 +1,4 @@
-"""What the pages of protocols and of the schema show, from the same source as the manual."""
+"""The contents of the pages of protocols and of the schema, from the same source as the manual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import listings, pages
+from warehouse.analyze import listings, protocol_catalogue
 from warehouse.metrics import protocols
 
 
@@ -30,17 +30,17 @@ class About:
 
 
 def all_protocols() -> list[About]:
-    """Return the protocols with their rules, each beside the default."""
+    """Return the protocols with their rules, each compared with the default."""
     return [
         About(
             name,
             found.summary,
             tuple(
-                Rule(rule, said[-1], bool(differs))
-                for rule, differs, *said in pages.protocol_rules(
+                Rule(rule, values[-1], bool(differs))
+                for rule, differs, *values in protocol_catalogue.protocol_rules(
                     list(dict.fromkeys([protocols.DEFAULT, name]))
                 )
-                if said[-1]
+                if values[-1]
             ),
         )
         for name, found in protocols.catalogue().items()

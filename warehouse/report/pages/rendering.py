@@ -89,7 +89,7 @@ def _number(value: float | None, is_count: bool) -> str:
 
 def rows_of_values(
     rows: Iterable[tuple[str, Sequence[float | None]]],
-    place_of: Callable[[str], str],
+    path_of: Callable[[str], str],
     measures: Sequence[Measure],
 ) -> Markup:
     """Return rows of a table, each with a name that is a link, and a value of each measure.
@@ -100,7 +100,7 @@ def rows_of_values(
     for name, values in rows:
         pairs = zip(values, measures, strict=True)
         cells = "".join([f"<td>{_number(value, of.is_count)}</td>" for value, of in pairs])
-        link = f'<a href="../{escape(place_of(name))}">{escape(_visible(name))}</a>'
+        link = f'<a href="../{escape(path_of(name))}">{escape(_visible(name))}</a>'
         found.append(f'<tr><th scope="row">{link}</th>{cells}</tr>')
     return Markup("\n  ".join(found))
 

@@ -27,7 +27,7 @@ from warehouse.report.pages.keys import keys
 # stand at each end of a run's.
 _ON_CARD, _NEWEST, _ENDS = 5, 20, 5
 # As many as tables show; and enough for differences of values, without the last bits of a double.
-_PLACES, _DIGITS = 4, 6
+_DECIMALS, _DIGITS = 4, 6
 # As much of a document's text as its page shows.
 _MOST_TEXT = 4_000
 PROTOCOLS = "reference/protocols.html"
@@ -37,7 +37,7 @@ LIVE_ASSETS = ("live.js",)
 
 @dataclass(frozen=True)
 class About:
-    """What every page says about the whole: its title, the database, and when it was written.
+    """The facts about the whole on every page: its title, the database, and when it was written.
 
     Live pages come from a server, and have controls that need one. What a page loads later has its
     `stamp`, or is of another state.
@@ -63,7 +63,7 @@ def metric_path(name: str, protocol: str) -> str:
     return f"metrics/{keys([name])[name]}{under}.html"
 
 
-class Places:
+class Paths:
     """Where the pages of a dataset under a protocol are, from the first folder on.
 
     Live pages of other metrics than the stored ones, or of a past state, name them in each link.
@@ -170,32 +170,30 @@ class Places:
         return self._at(f"data/{self.metric_keys[metric]}.js")
 
 
-# The path of a page or script, and what makes its text: a report writes all, a server one.
+# The path of a page or script, and the function that makes its text: a report writes all, a server one.
 Files = Iterator[tuple[str, Callable[[], str]]]
 
 
 def files(about: About, state: State, found: Sequence[Contents]) -> Files:
     """Yield the path of every page and script with what makes it, the first page last."""
-    places = [(contents, Places(contents, is_live=about.is_live)) for contents in found]
+    pages = [(contents, Paths(contents, is_live=about.is_live)) for contents in found]
     for name in (*ASSETS, *(LIVE_ASSETS if about.is_live else ())):
         path = f"assets/{name}"
         yield path, partial((rendering.FOLDER / path).read_text, encoding="utf-8")
-    for contents, at in places:
+    for contents, at in pages:
         others = [
-            other
-            for those, other in places
-            if those.dataset == contents.dataset and other is not at
+            other for those, other in pages if those.dataset == contents.dataset and other is not at
         ]
         yield from _of_dataset(_Writer(about, at), contents, others)
-    yield from _metrics(_Writer(about), places)
+    yield from _metrics(_Writer(about), pages)
     yield from _reference(_Writer(about), state)
-    yield _Writer(about).page("index.html", "home.html", "home", partial(_home, state, places))
+    yield _Writer(about).page("index.html", "home.html", "home", partial(_home, state, pages))
 
 
 class _Writer:
     """Renders pages with what all of them get."""
 
-    def __init__(self, about: About, at: Places | None = None) -> None:
+    def __init__(self, about: About, at: Paths | None = None) -> None:
         self.about, self.at = about, at
 
     def page(
@@ -210,12 +208,12 @@ class _Writer:
         return path, make
 
 
-def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, Any]:
+def _home(state: State, pages: Sequence[tuple[Contents, Paths]]) -> dict[str, Any]:
     """Return what the first page shows: a card for each dataset and protocol, and the newest runs."""
     cards = []
     for row in state.datasets:
         label = f"{row['label']} · " if row["label"] else ""
-        mine = [(c, at) for c, at in places if c.dataset == row["dataset"]]
+        mine = [(c, at) for c, at in pages if c.dataset == row["dataset"]]
         for contents, at in mine:
             records = [row for row in contents.timeline(contents.names[0]).rows if row["is_record"]]
             cards.append(
@@ -230,13 +228,13 @@ def _home(state: State, places: Sequence[tuple[Contents, Places]]) -> dict[str, 
             )
         if not mine:
             how = command("evaluate", row["dataset"])
-            told = f"{label}{counted(row['runs'], 'run')}, none evaluated"
+            status = f"{label}{counted(row['runs'], 'run')}, none evaluated"
             cards.append(
-                {"title": row["dataset"], "about": told, "at": None, "rows": (), "command": how}
+                {"title": row["dataset"], "about": status, "at": None, "rows": (), "command": how}
             )
     known = {
         (contents.dataset, run): at.run(run)
-        for contents, at in reversed(places)
+        for contents, at in reversed(pages)
         for run in at.run_keys
     }
     newest = [(row, known.get((row["dataset"], row["run"]))) for row in state.runs[:_NEWEST]]
@@ -255,7 +253,7 @@ def _counts(contents: Contents) -> str:
     return f"{runs}, {metrics}, {counted(contents.num_queries, 'query')}"
 
 
-def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -> Files:
+def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Paths]) -> Files:
     """Yield the pages of a dataset under a protocol."""
     at = writer.at
     assert at is not None
@@ -276,8 +274,8 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
                 partial(_texts, contents, query["query_id"], writer.about.stamp),
             )
     yield writer.page(at.comparisons, "compare.html", "Compare", partial(_compare, contents, at))
-    for place, name in enumerate(contents.names):
-        yield at.pairs(name), partial(_pairs, contents, at, name, place, writer.about.stamp)
+    for index, name in enumerate(contents.names):
+        yield at.pairs(name), partial(_pairs, contents, at, name, index, writer.about.stamp)
     for run in contents.runs[len(contents.listed_runs) :]:
         yield at.values(run), partial(_values, contents, at, run, writer.about.stamp)
     yield writer.page(at.history, "history.html", "History", partial(_history, contents, at))
@@ -286,7 +284,7 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         at.curves: ("curves.html", partial(_curves, contents, at)),
         at.fusions: ("fusion.html", partial(_fusions, contents, at)),
         at.imported: ("imported.html", lambda: {"contents": contents}),
-        at.agreement: ("agreement.html", lambda: {"contents": contents, "told": _agreement()}),
+        at.agreement: ("agreement.html", lambda: {"contents": contents, "texts": _agreement()}),
         at.holes: ("holes.html", partial(_holes, contents)),
     }
     for page in added.pages():
@@ -299,11 +297,11 @@ def _of_dataset(writer: _Writer, contents: Contents, others: Sequence[Places]) -
         yield at.to_judge, lambda: "" if contents.holes is None else contents.holes.csv
 
 
-def _board(contents: Contents, others: Sequence[Places]) -> dict[str, Any]:
-    """Return what the board shows."""
+def _board(contents: Contents, others: Sequence[Paths]) -> dict[str, Any]:
+    """Return the contents of the page of the board."""
     board, tested = contents.board, contents.comparison(contents.names[0])
-    told = "; ".join(tested.notes)
-    groups = [f"places such as 2\u20135: runs that cannot be told apart ({told})"]
+    test = "; ".join(tested.notes)
+    groups = [f"places such as 2\u20135: runs that cannot be told apart ({test})"]
     return {
         "contents": contents,
         "board": board,
@@ -325,23 +323,23 @@ def leaderboard_command(contents: Contents) -> str:
     return _how(contents, "leaderboard -f csv -o board.csv")
 
 
-def _rows(contents: Contents, at: Places, stamp: str) -> str:
+def _rows(contents: Contents, at: Paths, stamp: str) -> str:
     """Return a script with the rows of a long board, in its order, one list for each column."""
     rows = contents.board.rows
     systems = sorted({row.system for row in rows if row.system})
     tags = sorted({tag for row in rows for tag in row.tags})
-    places = {word: place for place, word in enumerate(systems)}
-    numbers = {word: place for place, word in enumerate(tags)}
+    system_numbers = {word: index for index, word in enumerate(systems)}
+    numbers = {word: index for index, word in enumerate(tags)}
     cells = [[row.cells[name] for row in rows] for name in contents.names]
     found = {
         "runs": [visible(row.run) for row in rows],
         "keys": {
-            place: key
-            for place, row in enumerate(rows)
+            index: key
+            for index, row in enumerate(rows)
             if (key := at.run_keys[row.run]) != row.run
         },
         "systems": [visible(system) for system in systems],
-        "system": [places.get(row.system or "") for row in rows],
+        "system": [system_numbers.get(row.system or "") for row in rows],
         "tags": [visible(tag) for tag in tags],
         "tag": [[numbers[tag] for tag in row.tags] for row in rows] if tags else [],
         "answered": [row.answered for row in rows],
@@ -352,9 +350,9 @@ def _rows(contents: Contents, at: Places, stamp: str) -> str:
                 "count": measure.is_count,
                 "low": measure.low,
                 "high": measure.high,
-                "values": [_rounded(cell.value, _PLACES) for cell in of],
+                "values": [_rounded(cell.value, _DECIMALS) for cell in of],
                 "places": [cell.place for cell in of],
-                "best": [place for place, cell in enumerate(of) if cell.is_best],
+                "best": [index for index, cell in enumerate(of) if cell.is_best],
             }
             for measure, of in zip(contents.measures, cells, strict=True)
         ],
@@ -362,13 +360,13 @@ def _rows(contents: Contents, at: Places, stamp: str) -> str:
     return rendering.script("board", found, stamp)
 
 
-def _compare(contents: Contents, at: Places) -> dict[str, Any]:
-    """Return what the comparison of two runs shows before its values are loaded."""
+def _compare(contents: Contents, at: Paths) -> dict[str, Any]:
+    """Return the contents of the comparison of two runs before its values are loaded."""
     best, runs = contents.runs[0], contents.comparison(contents.names[0]).runs
 
     def how(**words: Any) -> str:
-        told = f"compare {shlex.quote(best)} --all-pairs"
-        return command(told, contents.dataset, protocol=contents.protocol, **words)
+        texts = f"compare {shlex.quote(best)} --all-pairs"
+        return command(texts, contents.dataset, protocol=contents.protocol, **words)
 
     return {
         "contents": contents,
@@ -400,38 +398,38 @@ def _compare(contents: Contents, at: Places) -> dict[str, Any]:
     }
 
 
-def _history(contents: Contents, at: Places) -> dict[str, Any]:
-    """Return what the history shows."""
+def _history(contents: Contents, at: Paths) -> dict[str, Any]:
+    """Return the contents of the page of the history."""
     drawn = [timeline.chart and _with_links(timeline.chart, at) for timeline in contents.timelines]
     return {"contents": contents, "charts": drawn}
 
 
-def _curves(contents: Contents, at: Places) -> dict[str, Any]:
-    """Return what the page of curves shows."""
+def _curves(contents: Contents, at: Paths) -> dict[str, Any]:
+    """Return the contents of the page of curves."""
     drawn = [_with_links(curve.chart, at) for curve in contents.curves]
     return {"contents": contents, "charts": drawn, "command": _how(contents, "curve NAME")}
 
 
-def _with_links(chart: charts.Spec, at: Places) -> charts.Spec:
+def _with_links(chart: charts.Spec, at: Paths) -> charts.Spec:
     """Return a chart whose lines and points lead to the pages of their runs."""
-    places = {charts.text(run): at.file_of_run(run) for run in at.run_keys}
+    links = {charts.text(run): at.file_of_run(run) for run in at.run_keys}
 
     def linked(layer: charts.Spec) -> charts.Spec:
         rows = layer["data"]["values"]
         if not rows or "run" not in rows[0]:
             return layer
-        return layer | {"data": {"values": [row | {"go": places.get(row["run"])} for row in rows]}}
+        return layer | {"data": {"values": [row | {"go": links.get(row["run"])} for row in rows]}}
 
     return chart | {"layer": [linked(layer) for layer in chart["layer"]]}
 
 
-def _how(contents: Contents, told: str, **words: Any) -> str:
+def _how(contents: Contents, arguments: str, **words: Any) -> str:
     """Return the command whose answer a page shows."""
-    return command(told, contents.dataset, protocol=contents.protocol, **words)
+    return command(arguments, contents.dataset, protocol=contents.protocol, **words)
 
 
-def _fusions(contents: Contents, at: Places) -> dict[str, Any]:
-    """Return what the page of merged runs shows: each beside its best parent, by the first metric."""
+def _fusions(contents: Contents, at: Paths) -> dict[str, Any]:
+    """Return the contents of the page of merged runs: each with its best parent, by the first metric."""
     metric = contents.names[0]
     found = [(run, merged(contents, run)) for run in contents.runs if run in contents.fusions]
     return {"contents": contents, "found": found, "metric": contents.measures[0], "name": metric}
@@ -450,7 +448,7 @@ class Parent:
 
 @dataclass(frozen=True)
 class Merged:
-    """A merged run with its row on the board, beside its parents."""
+    """A merged run with its row on the board, and its parents."""
 
     fused: analyses.Fused
     row: BoardRow
@@ -458,7 +456,7 @@ class Merged:
 
 
 def merged(contents: Contents, run: str) -> Merged | None:
-    """Return a merged run beside its parents; None for a run that is not merged."""
+    """Return a merged run with its parents; None for a run that is not merged."""
     fused = contents.fusions.get(run)
     if fused is None:
         return None
@@ -484,7 +482,7 @@ def merged(contents: Contents, run: str) -> Merged | None:
 
 
 def _agreement() -> dict[str, str]:
-    """Return what the measures of agreement are, for the page about them."""
+    """Return the descriptions of the measures of agreement, for the page about them."""
     return {
         "tau_ap": "AP correlation: as Kendall's tau, and the top of the lists counts more",
         "tau_b": "Kendall's tau: shared order minus turned order, over all pairs",
@@ -493,7 +491,7 @@ def _agreement() -> dict[str, str]:
 
 
 def _holes(contents: Contents) -> dict[str, Any]:
-    """Return what the page of unjudged documents shows."""
+    """Return the contents of the page of unjudged documents."""
     known = {query["query_id"] for query in contents.queries}
     return {
         "contents": contents,
@@ -519,11 +517,11 @@ def _rounded(value: float | None, digits: int = _DIGITS) -> float | None:
 
 def _chance(p: float | None) -> float | None:
     """Return p as tables show it; 0 stands for less than that."""
-    return 0 if p is not None and p < 10**-_PLACES else _rounded(p, _PLACES)
+    return 0 if p is not None and p < 10**-_DECIMALS else _rounded(p, _DECIMALS)
 
 
-def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
-    """Return what the page of a run shows."""
+def _run(contents: Contents, at: Paths, run: str) -> dict[str, Any]:
+    """Return the contents of the page of a run."""
     row = next(row for row in contents.board.rows if row.run == run)
     first = contents.measures[0]
     queries = list(contents.values_of_run(run).items())
@@ -553,8 +551,8 @@ def _run(contents: Contents, at: Places, run: str) -> dict[str, Any]:
     }
 
 
-def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
-    """Return what the page of a query shows: runs in the order of their values, and their lists."""
+def _query(contents: Contents, at: Paths, number: int) -> dict[str, Any]:
+    """Return the contents of the page of a query: runs in the order of their values, and their lists."""
     query = contents.queries[number]
     beside = {"before": number - 1, "after": number + 1}
     name = query["query_id"]
@@ -576,7 +574,7 @@ def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
         if run in at.run_keys:
             lists[at.run_keys[run]] = [
                 [documents[document] for document, _, _ in found],
-                [round(part * 10**_PLACES) for _, _, part in found if part is not None],
+                [round(part * 10**_DECIMALS) for _, _, part in found if part is not None],
             ]
     how = command(
         "explain RUN METRIC " + shlex.quote(name), contents.dataset, protocol=contents.protocol
@@ -585,10 +583,10 @@ def _query(contents: Contents, at: Places, number: int) -> dict[str, Any]:
         "contents": contents,
         "query": query,
         **{
-            side: contents.queries[place]["query_id"]
-            if 0 <= place < len(contents.queries)
+            side: contents.queries[index]["query_id"]
+            if 0 <= index < len(contents.queries)
             else None
-            for side, place in beside.items()
+            for side, index in beside.items()
         },
         "text": contents.query_texts.get(name),
         "rows": rows,
@@ -633,7 +631,7 @@ def _ends(rows: Sequence[tuple[str, Any]]) -> list[str]:
     return list(dict.fromkeys([rows[0][0], rows[-1][0]])) if rows else []
 
 
-def _values(contents: Contents, at: Places, run: str, stamp: str) -> str:
+def _values(contents: Contents, at: Paths, run: str, stamp: str) -> str:
     """Return a script with the values of a run that is not tested with the others, by query."""
     key, best = at.run_keys[run], contents.runs[0]
     numbers = contents.numbers[run]
@@ -651,7 +649,7 @@ def _values(contents: Contents, at: Places, run: str, stamp: str) -> str:
     return rendering.script(f"run-{key}", found, stamp)
 
 
-def _pairs(contents: Contents, at: Places, name: str, place: int, stamp: str) -> str:
+def _pairs(contents: Contents, at: Paths, name: str, index: int, stamp: str) -> str:
     """Return a script with the values of a metric by query and run, and the tests of every two runs."""
     compared, values = contents.comparison(name), contents.values()
     number = at.run_keys
@@ -660,7 +658,7 @@ def _pairs(contents: Contents, at: Places, name: str, place: int, stamp: str) ->
         "runs": [at.run_keys[run] for run in compared.runs],
         "values": {
             at.query_keys[query["query_id"]]: [
-                _rounded(values[query["query_id"]].get(run, nothing)[place])
+                _rounded(values[query["query_id"]].get(run, nothing)[index])
                 for run in compared.runs
             ]
             for query in contents.queries
@@ -669,7 +667,7 @@ def _pairs(contents: Contents, at: Places, name: str, place: int, stamp: str) ->
             [
                 number[row["base"]],
                 number[row["run"]],
-                *(_rounded(row[key], _PLACES) for key in ("difference", "low", "high")),
+                *(_rounded(row[key], _DECIMALS) for key in ("difference", "low", "high")),
                 _rounded(row["effect_size"], 2),
                 *(row[key] for key in ("wins", "ties", "losses", "queries")),
                 *(_chance(row[key]) for key in ("p", "p_adjusted")),
@@ -688,10 +686,10 @@ def _pairs(contents: Contents, at: Places, name: str, place: int, stamp: str) ->
     return rendering.script(at.metric_keys[name], found, stamp)
 
 
-def _metrics(writer: _Writer, places: Sequence[tuple[Contents, Places]]) -> Files:
+def _metrics(writer: _Writer, datasets: Sequence[tuple[Contents, Paths]]) -> Files:
     """Yield the catalogue, and a page with the SQL of each metric that the report shows."""
     shown: dict[str, tuple[str, str, str, str]] = {}
-    for contents, at in places:
+    for contents, at in datasets:
         for name in contents.names:
             path = at.metric(name)
             if path not in shown:
@@ -715,7 +713,7 @@ def _reference(writer: _Writer, state: State) -> Files:
 
 
 def _schema(state: State) -> dict[str, Any]:
-    """Return what the page of the schema shows: views, macros, and the tables below them."""
+    """Return the contents of the page of the schema: views, macros, and the tables below them."""
     found = state.relations
     macros = "Common questions, written as functions that give rows."
     tables = "The views read these. Their numbers (run_id …) are those of one file."
@@ -737,7 +735,7 @@ def protocol_path(name: str) -> str:
 
 
 def _catalogue() -> list[dict[str, str]]:
-    """Return what the page of all metrics says of each."""
+    """Return each metric's entry on the page of all metrics."""
     return [
         {
             "usage": metric_catalogue.usage(found),
@@ -758,14 +756,14 @@ def metric_page(about: About, name: str, protocol: str) -> str:
 
 
 def _metric(name: str, protocol: str) -> dict[str, Any]:
-    """Return what the page of a metric shows; of one that is gone only that it is."""
+    """Return the contents of the page of a metric; of one that is gone only that it is."""
     metric = known_metric(name)
-    said: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "name": name, "protocol": protocol, "title": "no longer defined", "facts": (), "sql": "",
         "summary": "Its values are the stored ones; no formula of that name is known any more.",
     }  # fmt: skip
     if metric is None:
-        return said
+        return shown
     found = metric.definition
     facts = [("Formula", found.formula), ("Better", f"{metric.direction} {metric.arrow}".strip())]
     if isinstance(found, MetricTemplate):
@@ -774,17 +772,17 @@ def _metric(name: str, protocol: str) -> dict[str, Any]:
     facts.append(("Reference", found.reference))
     facts.append(("Elsewhere", metric_catalogue.elsewhere(found)))
     facts += [(key, str(value)) for key, value in metric.params.items() if value is not None]
-    said |= {
+    shown |= {
         "title": found.title,
         "summary": found.summary,
         "facts": [(key, text) for key, text in facts if text],
     }
     if protocol in protocols.catalogue():
         try:
-            said["sql"] = compose([metric], protocols.get(protocol))
+            shown["sql"] = compose([metric], protocols.get(protocol))
         except UsageError:
-            return said
+            return shown
         how = f"sql {shlex.quote(name)}"
         option = "" if protocol == protocols.DEFAULT else f" --protocol {shlex.quote(protocol)}"
-        said["command"] = f"warehouse {how}{option}"
-    return said
+        shown["command"] = f"warehouse {how}{option}"
+    return shown

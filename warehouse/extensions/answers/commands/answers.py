@@ -120,11 +120,11 @@ def citations(
 
 def _say_assessed(loaded: LoadedAssessments, what: str, metric: str) -> None:
     states = list(loaded.status.values())
-    told = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
+    counts = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))
     judge = "" if loaded.judge is None else f" by {loaded.judge}"
     say(
         f"{listing(loaded.status, 4)}: {counted(loaded.num_rows, what)}{judge}, of "
-        f"{counted(loaded.num_queries, 'query')} ({told})"
+        f"{counted(loaded.num_queries, 'query')} ({counts})"
     )
     shown = metric if loaded.judge is None else f"{metric}(judge={loaded.judge})"
     say(f"see: {command('leaderboard', loaded.dataset, metrics=[shown])}")

@@ -67,7 +67,7 @@ def agree(
 
     Agreement is the share of documents with the same grade. Cohen's kappa is plain, and weighted by
     the difference of the grades (linear) or its square (quadratic). Krippendorff's alpha takes the
-    grades as names, as an order or as numbers, and a last row has that of all judges. Jaccard is that
+    grades as names, as an order or as numbers, and a last row has all judges' alpha. Jaccard is that
     of the relevant documents. What chance would explain wholly is undefined. Judgments below 0 are
     left out.
     """

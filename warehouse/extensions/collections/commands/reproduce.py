@@ -43,7 +43,7 @@ def reproduce(
 ) -> None:
     """Measure how well a run reproduces another.
 
-    The measures are those of repro_eval (Breuer and others, SIGIR 2020). arp is the mean over a
+    The measures come from repro_eval (Breuer and others, SIGIR 2020). arp is the mean over a
     run's queries. rmse is the root mean square error over the queries of both runs, and nrmse its
     share of the largest error that the original's values allow. p is from a two-sided paired t-test
     and empty if nothing differs. ktu is Kendall's tau on the union: at each rank, the places by id
@@ -51,7 +51,7 @@ def reproduce(
     of equal lists of this depth.
 
     With --base: er is the mean improvement of the reproduced runs divided by that of the original
-    ones (1 is best). dri is the relative improvement of the original runs minus that of the
+    ones (1 is best). dri is the relative improvement of the original runs minus the value of the
     reproduced ones (0 is best).
 
     With --in DATASET the two sides have different queries: p is from an unpaired t-test with equal

@@ -38,7 +38,7 @@ def push(
     A lake is a folder of Delta tables, which many may write at once. Only what it does not have is
     added: the same push twice changes nothing. Values come before the row that makes them visible,
     so that nobody sees an evaluation by half. Predictions and judgments stay in the file, unless
-    --with-runs pushes those of the current runs and qrels. What is
+    --with-runs pushes the current runs and qrels. What is
     current in the lake stays so: newer qrels of a dataset take their place with --make-current.
     Needs the extra "lake".
     """
@@ -52,6 +52,6 @@ def push(
     if not any((*added.values(), *whole.values())):
         output.say(f"{lake}: has all of it")
     if any(added.values()):
-        output.say(f"{lake}: {shared_lake.said(added)}")
+        output.say(f"{lake}: {shared_lake.summary(added)}")
     if any(whole.values()):
-        output.say(f"{lake}: pushed {contents.said(whole)}")
+        output.say(f"{lake}: pushed {contents.summary(whole)}")

@@ -28,7 +28,7 @@ def compare(
 
     `stat_test` is "student" (paired t-test), "fisher" (randomisation test with `n_permutations` from
     `random_seed`) or "tukey" (Tukey's HSD, randomised over the queries with the same two numbers). As
-    in ranx, no p is corrected for the number of tests. The other arguments are those of `evaluate`.
+    in ranx, no p is corrected for the number of tests. The other arguments are as in `evaluate`.
 
     >>> qrels = Qrels({q: {"a": 1} for q in "pqrs"})
     >>> one = Run({q: {"b": 2, "a": 1} for q in "pqrs"}, name="one")

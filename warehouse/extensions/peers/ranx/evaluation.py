@@ -69,7 +69,7 @@ def check_queries(qrels: Mapping[str, Any], run: Mapping[str, Any], what: str = 
     """Refuse a run that does not have the queries of the judgments."""
     missing, others = qrels.keys() - run.keys(), run.keys() - qrels.keys()
     if missing or others:
-        told = [
+        gaps = [
             f"{counted(len(ids), 'query')} {of}, as {listing(sorted(ids)[:1])}"
             for ids, of in (
                 (missing, f"of the qrels missing in the {what}"),
@@ -78,7 +78,7 @@ def check_queries(qrels: Mapping[str, Any], run: Mapping[str, Any], what: str = 
             if ids
         ]
         raise UsageError(
-            f"{what}: {' and '.join(told)}; pass make_comparable=True to give the former empty lists "
+            f"{what}: {' and '.join(gaps)}; pass make_comparable=True to give the former empty lists "
             "and remove the latter"
         )
 
@@ -120,11 +120,11 @@ def _dicts(given: Any, *, ranked: bool) -> Mapping[str, Mapping[str, Any]]:
     lists: dict[str, dict[str, Any]] = {}
     for number, rows in enumerate(given):
         of_query: dict[str, Any] = {}
-        for place, (doc, value) in enumerate(rows):
+        for index, (doc, value) in enumerate(rows):
             if not ranked:
                 of_query[f"{doc:g}"] = int(value)
             else:
-                of_query.setdefault(f"{doc:g}", -float(place))
+                of_query.setdefault(f"{doc:g}", -float(index))
         lists[str(number)] = of_query
     return lists
 

@@ -23,7 +23,7 @@ _SUFFIXES = {"txt": "trec", "parq": "parquet"}
 
 
 class Lists(ABC, Generic[_Number]):
-    """What `Qrels` and `Run` have in common."""
+    """The common part of `Qrels` and `Run`."""
 
     KIND: ClassVar[Kind]
     COLUMN: ClassVar[str]

@@ -31,7 +31,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class OptimizationReport:
-    """What `optimize_fusion` has tried, best first: `configs`, and the value of each in `results`."""
+    """The trials of `optimize_fusion`, best first: `configs`, and the value of each in `results`."""
 
     method: str
     configs: Sequence[Any]

@@ -47,10 +47,10 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Runs beside each other.
+    """Runs compared with each other.
 
     `results` has the mean of each metric by run, `tested` each pair of runs by `(metric, one, other)`.
-    `print(report)` shows a table in which the letters beside a value say which runs it is significantly
+    `print(report)` shows a table in which the letters next to a value say which runs it is significantly
     better than.
     """
 

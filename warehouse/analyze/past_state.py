@@ -40,7 +40,7 @@ def moment(given: Moment) -> dt.datetime:
 
 @dataclass(frozen=True)
 class State:
-    """What to read: everything up to a moment, against one version of a dataset's qrels.
+    """The rows to read: everything up to a moment, against one version of a dataset's qrels.
 
     None stands for the present.
     """
@@ -54,7 +54,7 @@ class State:
         return self.as_of is None and self.qrels is None
 
     def __str__(self) -> str:
-        words = [] if self.as_of is None else [f"as of {shown(self.as_of)}"]
+        words = [] if self.as_of is None else [f"as of {in_words(self.as_of)}"]
         if self.qrels is not None:
             words.append(f"qrels version {self.qrels}")
             words += (
@@ -75,7 +75,7 @@ def state(as_of: Moment | None, qrels: int | None) -> State:
 
 
 @contextmanager
-def put(
+def read(
     con: Connection,
     datasets: str | Iterable[str] | None,
     wanted: State,
@@ -94,25 +94,25 @@ def put(
     if wanted.as_of is not None:
         _check_begin(con, wanted.as_of)
         _cut(con, State(wanted.as_of), None)
-    with _told(wanted):
+    with _naming_state(wanted):
         found = named_datasets(con, datasets)
     if wanted.qrels is not None:
         _check_qrels(con, found, wanted.qrels)
         _cut(con, wanted, found[0])
     if not runs.is_all:
-        with _told(wanted):
-            run_choice.put(con, found, runs)
+        with _naming_state(wanted):
+            run_choice.apply(con, found, runs)
         _cut(con, wanted, found[0], chosen=True)
     if wanted.as_of is not None:
         if stored_only:
             _check_time(con, found, wanted.as_of)
         gone = _gone(con, found, wanted.as_of)
-    with _told(wanted, gone):
+    with _naming_state(wanted, gone):
         yield found, gone
 
 
 @contextmanager
-def put_one(
+def read_one(
     con: Connection,
     dataset: str | None,
     wanted: State,
@@ -120,16 +120,16 @@ def put_one(
     *,
     stored_only: bool = True,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Make a connection read what was there then, for one dataset, as `put` does for several."""
+    """Make a connection read what was there then, for one dataset, as `read` does for several."""
     one = check_one(dataset)
-    with put(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
+    with read(con, one, wanted, runs, stored_only=stored_only) as (found, gone):
         if len(found) > 1:
             raise UsageError(f"{dataset}: stands for several datasets; name one")
         yield found[0], gone
 
 
 @contextmanager
-def _told(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
+def _naming_state(wanted: State, gone: Sequence[str] = ()) -> Iterator[None]:
     """Let errors name the state, unless it is the present, and what has gone since."""
     try:
         yield
@@ -158,7 +158,7 @@ def _cut(con: Connection, wanted: State, dataset: str | None, *, chosen: bool = 
         con.execute(statement)
 
 
-def shown(moment: dt.datetime) -> str:
+def in_words(moment: dt.datetime) -> str:
     """Return a moment as people read it: in UTC, the end of a day as that day."""
     there = moment.astimezone(dt.UTC)
     if there.time() == dt.time.max:
@@ -204,7 +204,7 @@ def _check_time(con: Connection, datasets: Sequence[str], as_of: dt.datetime) ->
         if first is not None and first > as_of:
             raise UsageError(
                 f"{dataset}: nothing was evaluated yet at that time; the first stored values are "
-                f"of {shown(first)}"
+                f"of {in_words(first)}"
             )
 
 

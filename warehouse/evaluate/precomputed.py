@@ -1,9 +1,9 @@
 """Values that are computed before the file is opened for writing, so that nobody waits for them.
 
-The usual evaluation runs on temporary tables in place of the file's own. While the metrics of a batch
+The usual evaluation runs on temporary tables that shadow the file's own. While the metrics of a batch
 of runs are computed from copies of their hits, the file is closed; metrics that read more, such as whole
-lists or attributes, are computed while it is open for reading. What was computed is stored only if
-nothing that it depends on has changed meanwhile.
+lists or attributes, are computed while it is open for reading. Values are stored only if
+their inputs have not changed meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from warehouse.evaluate.candidates import Candidate, in_batches
-from warehouse.evaluate.place import Place
+from warehouse.evaluate.computation import Computation
 from warehouse.evaluate.plan import Plan
 from warehouse.sql_text.templates import render
 from warehouse.store import database
@@ -25,19 +25,19 @@ from warehouse.store.file import Staging
 
 # The most predictions of the runs whose hits are copied at one time.
 BATCH_COPIED = 50_000_000
-# Tables that are found before the file's own: those of values, and copies.
+# Tables that shadow the file's own: tables of values, and copies.
 _VALUES = ("evaluation", "query_score", "score", "curve_point")
 _COPIES = ("hit", "hit_set", "ranking", "judgment", "preference")
-# What the copies have that metrics may need besides judgments and hits: see `Plan.needs`.
+# Further needs of metrics (`Plan.needs`) that the copies satisfy, apart from judgments and hits.
 _COPIED = frozenset({"iterations", "preferences"})
 
 
 class ChangedError(Exception):
-    """What the values depend on has changed while the file was closed."""
+    """Inputs of the values have changed while the file was closed."""
 
 
-class Ahead(Place):
-    """A place for values beside the file, which is opened and closed as they need it."""
+class Precomputation(Computation):
+    """Computes values in temporary tables, and opens and closes the file as they need it."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging.con)
@@ -48,13 +48,13 @@ class Ahead(Place):
         self._is_open = False
         self._last_id = 0
 
-    def __enter__(self) -> Ahead:
+    def __enter__(self) -> Precomputation:
         self.open()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         self.close()
-        if kind is not None:  # else what was not finished would be read in place of the file's own
+        if kind is not None:  # else unfinished tables would shadow those of the file
             for table in (*_VALUES, *_COPIES):
                 self._staging.con.execute(f"drop table if exists temp.{table}")
 
@@ -66,7 +66,7 @@ class Ahead(Place):
             self.check()
 
     def check(self) -> None:
-        """Raise ChangedError unless the open file has what the values depend on as at the start."""
+        """Raise ChangedError unless the inputs of the values in the open file are as at the start."""
         if self._runs and _state(self._staging.con, self._runs) != self._state:
             raise ChangedError
 
@@ -92,7 +92,7 @@ class Ahead(Place):
         """Divide runs so that copies of their hits do not take too much memory."""
         return in_batches(group, most or BATCH_COPIED)
 
-    def take(self, work: Plan, qrels_id: int) -> None:
+    def copy_inputs(self, work: Plan, qrels_id: int) -> None:
         """Copy what the metrics of the runs in scope read."""
         self._staging.con.execute(
             render(
@@ -101,7 +101,7 @@ class Ahead(Place):
             )
         )  # fmt: skip
 
-    def keep(self, made: Collection[Candidate]) -> None:
+    def keep_hits(self, made: Collection[Candidate]) -> None:
         """Keep the hits that were made for some runs."""
         for table in ("hit", "hit_set") if made else ():
             self._staging.con.execute(
@@ -110,7 +110,7 @@ class Ahead(Place):
             )
 
     @contextmanager
-    def computing(self, work: Plan) -> Iterator[None]:
+    def metrics_context(self, work: Plan) -> Iterator[None]:
         """Close the file while metrics are computed, if they read only what was copied."""
         if work.needs <= _COPIED:
             self.close()
@@ -150,7 +150,7 @@ class Ahead(Place):
 
 
 def _state(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> list[Any]:
-    """Return what the values of the datasets of some runs depend on, to be compared."""
+    """Return the inputs of the values of some runs: the state of their datasets, to be compared."""
     names = sorted({run.dataset for run in runs})
     state = render("statements/state", file=database.ALIAS)
     return con.execute(state, {"datasets": names}).fetchall()

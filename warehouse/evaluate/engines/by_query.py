@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import InputError, UsageError, WarehouseError, listing, option
-from warehouse.evaluate import engine, files
+from warehouse.evaluate import engine, file_scoring
 from warehouse.evaluate.engines.tasks import Note, Reply, RunFiles, Task, Work, arrow
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.notation import Metric
@@ -78,11 +78,11 @@ def read(work: Work, part: RunFiles) -> Iterator[pa.RecordBatch]:
     if part.first == 0:
         for number in range(work.num_buckets):
             yield _batch(number)
-    for place, (name, source) in enumerate(zip(part.names, part.sources, strict=True), part.first):
+    for index, (name, source) in enumerate(zip(part.names, part.sources, strict=True), part.first):
         try:
-            yield from _read(work, place, name, source)
+            yield from _read(work, index, name, source)
         except WarehouseError as error:
-            yield _batch(work.num_buckets, pickle.dumps((place, name, error)))
+            yield _batch(work.num_buckets, pickle.dumps((index, name, error)))
 
 
 def _batch(bucket: int, packed: bytes | None = None) -> pa.RecordBatch:
@@ -119,7 +119,7 @@ def unpacked(rows: pa.Table) -> pa.Table | None:
     return pa.concat_tables(tables) if tables else None
 
 
-def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.RecordBatch]:
+def _read(work: Work, index: int, name: str, source: object) -> Iterator[pa.RecordBatch]:
     how = work.reading
     con = database.memory(work.resources)
     try:
@@ -127,16 +127,16 @@ def _read(work: Work, place: int, name: str, source: object) -> Iterator[pa.Reco
             [source], format=how.format, columns=how.columns, normalise=how.normalise,
             where=how.where, repeated=how.repeated, hashed=False, shared=True, single=True,
         ):  # fmt: skip
-            for batch in files.read_batches(con, group):
+            for batch in file_scoring.read_batches(con, group):
                 (staged,) = batch.runs
-                files.check_apart(work.truth, staged, source)
+                file_scoring.check_apart(work.truth, staged, source)
                 turned = how.lower_is_better or staged.ranked_by == "rank"
                 ids = con.execute("select query_id from staged_ranking").fetchall()
                 make_buckets(con, [query_id for (query_id,) in ids], work.num_buckets)
-                rows: Any = con.sql(render("statements/bucket_rows", run=place, is_turned=turned))
+                rows: Any = con.sql(render("statements/bucket_rows", run=index, is_turned=turned))
                 for some in rows.to_arrow_reader(200_000):
                     yield from _packed(some)
-                yield _batch(work.num_buckets, pickle.dumps((place, name, staged)))
+                yield _batch(work.num_buckets, pickle.dumps((index, name, staged)))
     finally:
         con.close()
 
@@ -233,7 +233,7 @@ def score_rows(work: Work, number: int, rows: pa.Table | None, table: Named | No
             checks.make_rankings(con, together=True)
             checks.walk_staged(con, ranks=False, lowest_first=is_turned)
             con.execute(render("statements/bucket_empty", is_turned=is_turned))
-            counts = files.put_in_scope(
+            counts = file_scoring.put_in_scope(
                 con, truth, plan, runs, first=0, rows=row_count(con), together=True,
                 lower_is_better=is_turned,
             )  # fmt: skip

@@ -91,7 +91,7 @@ class How:
 
     @property
     def interval_by(self) -> str:
-        """Return what the intervals are by: those after an analysis of variance hold together."""
+        """Return the method of the intervals: after an analysis of variance, they hold together."""
         return "simultaneous" if self.test == "tukey-anova" else self.interval
 
     @property
@@ -100,7 +100,7 @@ class How:
         return self.test in significance.RESAMPLED or self.interval != "t"
 
     def over(self, family: str) -> str:
-        """Say what p is corrected for, as in "Holm over the 3 pairs"."""
+        """Name the correction of p, as in "Holm over the 3 pairs"."""
         if self.test in significance.OVER_ALL_PAIRS:
             return "over all pairs of runs of a metric"
         correction = significance.CORRECTIONS[self.corrected_by]
@@ -116,7 +116,7 @@ class How:
 
     @property
     def power_in_words(self) -> str:
-        """Say what is detectable and needed."""
+        """Name the detectable difference and the queries that are needed."""
         return (
             f"detectable: the smallest difference that these queries find significant in {POWER:.0%} "
             f"of cases; needed: how many queries find a difference of this size as often (paired "
@@ -125,7 +125,7 @@ class How:
 
     @property
     def rope_in_words(self) -> str:
-        """Say what the posterior probabilities are of."""
+        """Name the events of the posterior probabilities."""
         less = f"by at most {self.rope:g} in the mean" if self.rope else "by nothing"
         return (
             f"P(worse), P(equal), P(better): posterior probabilities that the run differs from the base "
@@ -153,7 +153,7 @@ PAIRS: Mapping[str, str] = {
     "queries": "integer", "left_out": "integer", "statistic": "double", "p": "double",
     "p_adjusted": "double", "is_significant": "boolean",
 }  # fmt: skip
-# Those of `Compared.pairs` that are there on request.
+# Columns of `Compared.pairs` that are there on request.
 POSTERIORS: Mapping[str, str] = {"p_worse": "double", "p_equal": "double", "p_better": "double"}
 POWERS: Mapping[str, str] = {"detectable": "double", "queries_needed": "bigint"}
 VALUES: Mapping[str, str] = {
@@ -165,12 +165,12 @@ VALUES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """Runs beside each other.
+    """Runs compared with each other.
 
     `values` has a row for each metric and run: `metric, run, letter, value, place, better_than,
     judged, if_all_relevant, queries`. `letter` names the run. `better_than` has the letters of the
     runs that it was tested against and is significantly better than: on the side that the test
-    speaks for, which may not be that of the mean in the sign test and Wilcoxon's. `place` is 1 for
+    speaks for, which may differ from the mean's in the sign test and Wilcoxon's. `place` is 1 for
     the best. `judged` is the share of judged documents down to the metric's cutoff (`Judged@k`).
     `if_all_relevant` is the value if all unjudged documents that the run retrieved were relevant,
     or null if not requested. `queries` is the number of queries that the value is of. `labels` has
@@ -471,7 +471,7 @@ def _paired(con: Connection, found: Gathered, how: How) -> Iterator[dict[str, An
 def _as_shown(row: dict[str, Any], found: Gathered) -> None:
     """Put the difference of the values themselves into a row, unless they are means or sums.
 
-    Of the rest, only a geometric mean has a test: that of the mean of the logarithms.
+    Of the rest, only a geometric mean has a test: of the mean of the logarithms.
     """
     metric = row["metric_number"]
     if found.has_interval(metric):
@@ -487,7 +487,7 @@ def _as_shown(row: dict[str, Any], found: Gathered) -> None:
 def _bound(rows: list[dict[str, Any]], found: Gathered, how: How) -> None:
     """Claim no more than the queries of each pair can give, which `least_p` says.
 
-    It is that of all choices of signs (`least_p` in functions.sql), in Tukey's test that of all
+    It is the least p of all choices of signs (`least_p` in functions.sql), in Tukey's test that of all
     exchanges of the runs' values on each query. Tests that suppose normal differences have no least p,
     but only where these have a spread. No bootstrap interval is given where no p could be below alpha.
     """
@@ -627,7 +627,7 @@ def put_hypotheses(con: Connection, hypotheses: Sequence[Hypothesis]) -> None:
 
 
 def adjust(con: Connection, rows: list[dict[str, Any]], how: How) -> None:
-    """Correct the p-values of each family of hypotheses: those of a metric, or all."""
+    """Correct the p-values of each family of hypotheses: one metric's, or all."""
     con.execute(
         "create or replace temp table tested as select unnest(range(len($p))) as hypothesis, "
         "unnest($family::varchar[]) as family, unnest($p::double[]) as p",

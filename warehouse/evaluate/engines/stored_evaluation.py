@@ -18,14 +18,14 @@ import duckdb
 
 from warehouse.errors import UsageError, listing, option
 from warehouse.evaluate import engine, stored_hits
-from warehouse.evaluate.ahead import BATCH_COPIED, Ahead
 from warehouse.evaluate.candidates import Candidate, in_batches
-from warehouse.evaluate.engines import Engine, driver, queries, tasks
+from warehouse.evaluate.engines import Engine, by_query, driver, tasks
 from warehouse.evaluate.plan import Plan
+from warehouse.evaluate.precomputed import BATCH_COPIED, Precomputation
 from warehouse.evaluate.requirements import ASSESSED
 from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics.notation import Metric
-from warehouse.readers.in_place import bring
+from warehouse.readers.in_place import provide_predictions
 from warehouse.sql_text.templates import render
 from warehouse.store.file import Staging
 from warehouse.store.scratch_folders import scratch_folder
@@ -58,12 +58,12 @@ class Division:
                 f"have; leave out {option('engine', None)}, or the metric"
             )
         if self.num_buckets:
-            queries.check(metrics)
+            by_query.check(metrics)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTask(tasks.Task):
-    """What every task needs that evaluates stored runs."""
+    """The inputs of every task that evaluates stored runs."""
 
     qrels_id: int
     kind: str
@@ -78,8 +78,8 @@ class Done:
     versions: tasks.Versions = field(default_factory=tasks.versions)
 
 
-class Elsewhere(Ahead):
-    """A place whose values an engine computes; the driver stores them and puts queries together."""
+class DistributedComputation(Precomputation):
+    """Has an engine compute values; the driver stores them and combines the queries."""
 
     def __init__(self, staging: Staging, division: Division) -> None:
         super().__init__(staging)
@@ -99,7 +99,9 @@ class Elsewhere(Ahead):
         """Divide runs so that a copy of their predictions does not take too much room."""
         yield from in_batches(group, BATCH_COPIED)
 
-    def hits(self, work: Plan, qrels_id: int, batch: Sequence[Candidate]) -> dict[Candidate, int]:
+    def make_hits(
+        self, work: Plan, qrels_id: int, batch: Sequence[Candidate]
+    ) -> dict[Candidate, int]:
         """Have the engine make the missing hits, and the values with them."""
         con = self._staging.con
         missing = stored_hits.missing(con, work.protocol, qrels_id, batch)
@@ -128,10 +130,10 @@ class Elsewhere(Ahead):
     def compute(
         self, work: Plan, listed: Sequence[int], on_metric: Callable[[str], None] | None
     ) -> None:
-        """Put the queries together, if the tasks had some of them only."""
+        """Combine the queries, if each task had only some of them."""
         if self._division.num_buckets:
             ready = frozenset(range(len(work.queries)))
-            with self.computing(work):
+            with self.metrics_context(work):
                 engine.compute(self._staging.con, work, ready=ready, on_metric=on_metric)
         elif on_metric is not None:
             for metric in self._pending(work):
@@ -166,7 +168,7 @@ class Elsewhere(Ahead):
         if task.num_buckets:
             rows = con.execute("select distinct query_id::varchar from scope_ranking").fetchall()
             asked = sorted({*task.judged, *(query for (query,) in rows)})
-            queries.make_buckets(con, asked, task.num_buckets)
+            by_query.make_buckets(con, asked, task.num_buckets)
             con.execute(
                 "create or replace temp table divided as "
                 "select query_id, bucket as part from query_bucket"
@@ -187,7 +189,7 @@ class Elsewhere(Ahead):
             "create or replace temp table listed as select unnest($ids::integer[]) as run_id",
             {"ids": listed},
         )
-        in_place = bring(con, listed)
+        in_place = provide_predictions(con, listed)
         con.execute(
             render(
                 "statements/part_export",
@@ -209,7 +211,7 @@ def compute(task: StoredTask, part: int) -> Done:
         con.execute(render("statements/part_tables", files=_files(task, part)))
         scope = Scope(con)
         scope.pending_runs()
-        rows = queries.judged_rows(con, task, part) if task.num_buckets else task.rows
+        rows = by_query.judged_rows(con, task, part) if task.num_buckets else task.rows
         scope.given_truth(task.kind, rows)
         if task.num_buckets:
             scope.judged_documents(task.rows)

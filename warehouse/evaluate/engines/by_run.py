@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from warehouse.errors import WarehouseError
-from warehouse.evaluate import files, scoring
+from warehouse.evaluate import file_scoring, scoring
 from warehouse.evaluate.engines.tasks import Reply, RunFiles, Work, arrow
 from warehouse.store.database import RESULT
 
@@ -19,8 +19,8 @@ def score(work: Work, part: RunFiles) -> Reply:
         if len(part.sources) == 1:
             return Reply(refused={part.names[0]: error})
     replies = [
-        score(work, RunFiles(part.first + place, (name,), (source,)))
-        for place, (name, source) in enumerate(zip(part.names, part.sources, strict=True))
+        score(work, RunFiles(part.first + index, (name,), (source,)))
+        for index, (name, source) in enumerate(zip(part.names, part.sources, strict=True))
     ]
     return joined(replies)
 
@@ -29,7 +29,7 @@ def _score(work: Work, part: RunFiles) -> Reply:
     reply = Reply()
     plan = work.plan
     with work.connected() as con:
-        for scored in files.score_runs(con, work.truth, part.sources, plan, work.reading):
+        for scored in file_scoring.score_runs(con, work.truth, part.sources, plan, work.reading):
             if work.into is not None:
                 file = Path(work.into, f"{part.first + scored.first:09}.{uuid.uuid4().hex}.parquet")
                 scoring.write_values(con, plan, part.names, file)

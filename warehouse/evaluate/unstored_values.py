@@ -1,6 +1,6 @@
 """Values that are not stored, or under other assumptions, computed without storing anything.
 
-This is the usual evaluation, run on empty tables in place of the file's own.
+This is the usual evaluation, run on empty tables that shadow the file's own.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema
 
-# What says which runs and which truth are read; it stays cut while values are computed: see
-# analyze/past.py.
+# The tables that say which runs and which truth are read; they stay cut while values are computed: see
+# analyze/past_state.py.
 _CATALOGUE = (
     "dataset", "qrels", "qrels_judge", "run", "training", "attribute_set",
     "run_version", "qrels_version", "training_version", "attribute_set_version",
 )  # fmt: skip
-# What takes the place of the file's own judgments and hits.
+# The tables that shadow the file's own judgments and hits.
 _TRUTH = ("judgment", "hit", "hit_set")
 # Values over all queries, by the metric's name and the run.
 Values = dict[tuple[str, str], float | None]
 
 
-def put_judged_only(
+def compute_judged_only(
     con: duckdb.DuckDBPyConnection,
     metrics: Sequence[Metric],
     protocol: Protocol,
     runs: Sequence[Candidate],
 ) -> None:
-    """Replace the stored values that are read by those of lists without unjudged documents."""
+    """Replace the stored values that are read by values of lists without unjudged documents."""
     _compute(con, metrics, replace(protocol, judged_only=True), runs)
     for statement in own_schema.statements():
         con.execute(statement)
 
 
-def put_missing(
+def compute_missing(
     con: duckdb.DuckDBPyConnection,
     metrics: Sequence[Metric],
     protocol: Protocol,
@@ -60,13 +60,13 @@ def put_missing(
     """Add the values that are not stored to those that are read; return the runs by metric.
 
     They are computed from the stored hits, or from the predictions of runs that have none yet. With
-    a slice, they are those of its parts. With `leave_out`, nothing is computed of a metric that some
+    a slice, they are values of its parts. With `leave_out`, nothing is computed of a metric that some
     run has a value of, and the other runs have none.
     """
     lacking: defaultdict[tuple[Candidate, ...], list[Metric]] = defaultdict(list)
     missing = _missing(con, metrics, protocol, runs, slice)
     for metric in metrics:
-        without = tuple(runs[place] for place in missing[str(metric)])
+        without = tuple(runs[index] for index in missing[str(metric)])
         if without and not (leave_out and len(without) < len(runs)):
             lacking[without].append(metric)
     if not lacking:
@@ -84,7 +84,7 @@ def put_missing(
     return {str(metric): len(made[str(metric)]) for metric in metrics if str(metric) in made}
 
 
-def put_curve(
+def compute_curve(
     con: duckdb.DuckDBPyConnection,
     curve: Metric,
     protocol: Protocol,
@@ -108,9 +108,9 @@ def _beside(
     slice: str | None = None,
     metrics: Sequence[Metric] = (),
 ) -> Iterator[None]:
-    """Keep what an evaluation of some runs stores beside what is read, and then read both.
+    """Keep the rows that an evaluation stores apart from the rows that are read, and then read both.
 
-    With a slice, the values of the metrics over the whole are computed anew.
+    With a slice, the values of the metrics over the whole are recomputed.
     """
     needed = {(run.run_id, run.qrels_id) for run in runs}
     with_hits = con.execute(
@@ -154,8 +154,8 @@ def _missing(
         },
     ).fetchall()
     missing: defaultdict[str, list[int]] = defaultdict(list)
-    for metric, place in rows:
-        missing[metric].append(place)
+    for metric, index in rows:
+        missing[metric].append(index)
     return missing
 
 
@@ -167,7 +167,7 @@ def values(
 ) -> Values:
     """Return the values of metrics that may not be stored, computed from stored hits."""
     _compute(con, metrics, protocol, runs)
-    return _found(con, runs)
+    return _values(con, runs)
 
 
 def all_relevant(
@@ -203,7 +203,7 @@ def all_relevant(
                 )
             )  # fmt: skip
             _compute(con, those, protocol, [run])
-            found |= _found(con, [run])
+            found |= _values(con, [run])
             for table in _TRUTH:
                 con.execute(f"drop table temp.main.{table}")
     return found
@@ -231,7 +231,7 @@ def without_documents(
         )
     )  # fmt: skip
     _compute(con, metrics, protocol, runs)
-    found = _found(con, runs)
+    found = _values(con, runs)
     for table in _TRUTH:
         con.execute(f"drop table temp.main.{table}")
     return found
@@ -262,7 +262,7 @@ def tied(
         )
     )  # fmt: skip
     _compute(con, metrics, protocol, runs)
-    found = _found(con, runs)
+    found = _values(con, runs)
     for table in ("hit", "hit_set"):
         con.execute(f"drop table temp.main.{table}")
     return found
@@ -291,7 +291,7 @@ def _compute(
 
 
 def drop_views(con: duckdb.DuckDBPyConnection) -> None:
-    """Drop views of values in the place of the file's own: an evaluation takes their names."""
+    """Drop the views that shadow the file's own values: an evaluation takes their names."""
     rows = con.execute(
         "select view_name from duckdb_views() where database_name = 'temp' and not internal "
         "and not list_contains($kept, view_name)",
@@ -301,7 +301,7 @@ def drop_views(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"drop view temp.main.{ident(name)}")
 
 
-def _found(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:
+def _values(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> Values:
     names = {run.run_id: run.run for run in runs}
     rows = con.execute(
         "select metric, run_id, value from temp.main.score join temp.main.evaluation "

@@ -27,7 +27,7 @@ class Board:
     `metrics` names the metric of each column of values. `directions` has, by metric, the better
     direction when it was last computed. `over_queries` says how the values of the queries were
     combined, `notes` are other sentences for people, `computed` names the metrics that are not
-    stored, or not for every run, and `told` says what was computed and what is missing. `labels` has
+    stored, or not for every run, `computed_notes` names computed and missing values. `labels` has
     the names that metrics were asked for by. `wins` has, with ranks over several datasets, a row for
     each ordered pair of runs: in how many of them the first is better, equal and worse; `critical` is
     then the difference of mean ranks from which Nemenyi's test tells two apart, at `alpha`.
@@ -39,7 +39,7 @@ class Board:
     datasets: tuple[str, ...]
     over_queries: str
     notes: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    computed_notes: tuple[str, ...] = ()
     computed: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
     wins: Relation | None = None
@@ -125,7 +125,7 @@ def of_first(
 
 
 def put_together(
-    found: Iterable[Mapping[str, stored_metrics.Valued]], metrics: Sequence[str]
+    found: Iterable[Mapping[str, stored_metrics.Provenance]], metrics: Sequence[str]
 ) -> str:
     """Say how the values of some metrics in some datasets were combined over the queries."""
     hows = {
@@ -137,7 +137,7 @@ def put_together(
 def undefined_notes(
     con: Connection,
     relation: Relation,
-    found: Mapping[str, Mapping[str, stored_metrics.Valued]],
+    found: Mapping[str, Mapping[str, stored_metrics.Provenance]],
     metrics: Sequence[str],
     protocol: Protocol,
     *,
@@ -173,9 +173,9 @@ def undefined_notes(
         what = f"{metric} in {dataset}" if len(found) > 1 else metric
         how = "mean over" if aggregate == "mean" else "over"
         if set(over) == on_board and len(set(over.values())) == 1:
-            told = f"{next(iter(over.values()))} queries (undefined for the others)"
-            notes.append(f"{what}: {how} {told}")
+            counts = f"{next(iter(over.values()))} queries (undefined for the others)"
+            notes.append(f"{what}: {how} {counts}")
         else:
-            told = listing([f"{name} {how} {queries}" for name, queries in over.items()], 4)
-            notes.append(f"{what}: undefined for some queries: {told}")
+            counts = listing([f"{name} {how} {queries}" for name, queries in over.items()], 4)
+            notes.append(f"{what}: undefined for some queries: {counts}")
     return tuple(notes)

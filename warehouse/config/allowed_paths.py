@@ -1,7 +1,7 @@
-"""Which places this user's program may read because a database says that predictions lie there.
+"""Which locations of predictions that a database names may be read by this user's program.
 
-Somebody else may have made the database, so nothing in it can be the consent: the places that the user
-has named are in a file of the user's own.
+Somebody else may have made the database, so nothing in it can be the consent: the locations that the
+user has named are in a file of the user's own.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from warehouse.config.ownership import is_private
 from warehouse.errors import UsageError, url
 
 
-def is_allowed(place: str, database: Path) -> bool:
-    """Whether a place is in the database's folder or a trusted one, or was allowed."""
+def is_allowed(location: str, database: Path) -> bool:
+    """Whether a location is in the database's folder or a trusted one, or was allowed."""
     trusted = os.environ.get(project.TRUST, "").split(os.pathsep)
     if "*" in trusted:
         return True
-    if url(place) is None:
-        real = Path(os.path.realpath(place))
+    if url(location) is None:
+        real = Path(os.path.realpath(location))
         folders = [database.parent, *(Path(one).expanduser() for one in trusted if one)]
         if any(Path(os.path.realpath(folder)) in real.parents for folder in folders):
             return True
-    return place in _allowed()
+    return location in _allowed()
 
 
-def allow(places: Iterable[str]) -> None:
-    """Allow places from now on. Raises UsageError if that cannot be noted."""
+def allow(locations: Iterable[str]) -> None:
+    """Allow locations from now on. Raises UsageError if that cannot be noted."""
     known = _allowed()
-    new = [place for place in dict.fromkeys(places) if place not in known]
+    new = [location for location in dict.fromkeys(locations) if location not in known]
     if not new:
         return
     file = _file()
@@ -41,7 +41,7 @@ def allow(places: Iterable[str]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file.touch(0o600)
         with file.open("a", encoding="utf-8") as out:
-            out.write("".join(f"{json.dumps(place)}\n" for place in new))
+            out.write("".join(f"{json.dumps(location)}\n" for location in new))
     except OSError as error:
         raise UsageError(
             f"{file}: cannot be written: {error.strerror}; set XDG_STATE_HOME to a folder of yours, or "

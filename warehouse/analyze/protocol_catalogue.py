@@ -64,11 +64,11 @@ def compare_protocols(names: Sequence[str]) -> Relation:
 
 def protocol_rules(names: Sequence[str]) -> list[list[str]]:
     """Return the rows of `compare_protocols` for different names."""
-    said = [_said(rules.get(name)) for name in names]
+    columns = [_rules_of(rules.get(name)) for name in names]
     rows = []
     # the rules that every protocol has, then those for single metrics
-    for rule in [*_RULES, *sorted({rule for one in said for rule in one} - set(_RULES))]:
-        cells = [one.get(rule, "") for one in said]
+    for rule in [*_RULES, *sorted({rule for one in columns for rule in one} - set(_RULES))]:
+        cells = [one.get(rule, "") for one in columns]
         rows.append([rule, "≠" if len(set(cells)) > 1 else "", *cells])
     return rows
 
@@ -90,9 +90,9 @@ _RULES = (
 )
 
 
-def _said(protocol: Protocol) -> dict[str, str]:
+def _rules_of(protocol: Protocol) -> dict[str, str]:
     """Return the rules of a protocol, each as a text."""
-    said = {
+    found = {
         "ties": protocol.ties,
         "score_precision": protocol.score_precision,
         "queries": protocol.queries,
@@ -107,9 +107,9 @@ def _said(protocol: Protocol) -> dict[str, str]:
         "metrics": ", ".join(protocol.metrics),
     }
     if protocol.exclude is not None:
-        said["exclude"] = protocol.exclude
+        found["exclude"] = protocol.exclude
     for metric, params in protocol.params.items():
-        said[metric] = ", ".join(f"{key}={value}" for key, value in params.items())
+        found[metric] = ", ".join(f"{key}={value}" for key, value in params.items())
     for metric, value in protocol.undefined.items():
-        said[f"{metric} undefined"] = str(value)
-    return said
+        found[f"{metric} undefined"] = str(value)
+    return found

@@ -34,7 +34,7 @@ class NothingInCommonError(InputError):
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """What was read of a scored run."""
+    """A scored run as it was read, and its counts."""
 
     staged: readers.Staged
     num_answered: int
@@ -47,7 +47,7 @@ class ScoredRun:
 
 @dataclass(frozen=True)
 class Scored:
-    """What was read to score some runs, besides the values in `query_score` and `score`.
+    """The inputs of a score of some runs, apart from the values in `query_score` and `score`.
 
     The runs are numbered from `first`.
     """
@@ -61,7 +61,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Truth:
-    """What runs are scored against, in temporary tables of a connection.
+    """The ground truth that runs are scored against, in temporary tables of a connection.
 
     `rows` is the table of the judgments or preferences. Where one set of documents is the truth of
     every query, it is made for each run, for the queries that the SQL `queries` gives.
@@ -115,18 +115,18 @@ def sides(
             )
     found = [
         {
-            "columns": {**named[kind], **(columns[place] or {})},
-            "shared": not columns[place],
-            **{name: given[place] or given[0] for name, given in rules.items()},
+            "columns": {**named[kind], **(columns[index] or {})},
+            "shared": not columns[index],
+            **{name: given[index] or given[0] for name, given in rules.items()},
         }
-        for place, kind in enumerate((of_qrels, "run"), start=1)
+        for index, kind in enumerate((of_qrels, "run"), start=1)
     ]
     return found[0], found[1]
 
 
 @dataclass
 class Kept:
-    """What is kept from run to run, where one is scored after another.
+    """The tables that are kept from run to run, where one is scored after another.
 
     `tables` are the relations that depend on what is judged alone; None says that what is judged is not
     in scope yet. `numbering` says how the runs in scope are numbered and read, if they are.
@@ -205,7 +205,7 @@ def read_truth(
     training: object = None,
     exclude: object = None,
 ) -> Truth:
-    """Read qrels, a training set and attributes; refuse metrics that read what is not there.
+    """Read qrels, a training set and attributes; refuse metrics whose inputs are missing.
 
     Where the protocol of the plan leaves out a list of documents, it is read from `exclude`.
     """
@@ -401,7 +401,7 @@ def put_in_scope(
     if work.protocol.exclude is not None or hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:
-        matched = hits.by_place(con, work.protocol, rows)
+        matched = hits.by_position(con, work.protocol, rows)
     scope.read_hits(matched)
     if not again:
         make_pending(con, work)

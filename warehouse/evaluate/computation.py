@@ -1,4 +1,4 @@
-"""Where an evaluation puts its values: into the file, in the caller's transaction, or beside it."""
+"""How an evaluation computes its values: here, in the tables of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from warehouse.evaluate.plan import Plan
 from warehouse.evaluate.scope import Scope
 
 
-class Place:
-    """The tables that SQL finds, whatever they are; a subclass can put others before them."""
+class Computation:
+    """Computes values in the tables that SQL finds; a subclass can shadow them with its own."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self.con = con
@@ -26,16 +26,18 @@ class Place:
     def batches(
         self, group: Sequence[Candidate], most: int | None
     ) -> Iterable[Sequence[Candidate]]:
-        """Divide runs into those that are computed together, of at most so many predictions."""
+        """Divide runs into batches of at most `most` predictions."""
         return [group] if most is None else in_batches(group, most)
 
-    def take(self, work: Plan, qrels_id: int) -> None:
+    def copy_inputs(self, work: Plan, qrels_id: int) -> None:
         """Prepare for the runs in scope, before their hits are made and put in scope."""
 
-    def keep(self, made: Collection[Candidate]) -> None:
-        """Take care of the hits that were made for some runs."""
+    def keep_hits(self, made: Collection[Candidate]) -> None:
+        """Store the new hits of some runs, if the tables that have them are temporary."""
 
-    def hits(self, work: Plan, qrels_id: int, batch: Sequence[Candidate]) -> dict[Candidate, int]:
+    def make_hits(
+        self, work: Plan, qrels_id: int, batch: Sequence[Candidate]
+    ) -> dict[Candidate, int]:
         """Make the missing hits of the runs in scope; return these runs' numbers of hits."""
         return stored_hits.make(self.con, work.protocol, qrels_id, batch)
 
@@ -45,10 +47,10 @@ class Place:
         """Compute what is pending; the predictions of the runs that are listed are read."""
         if listed:
             Scope(self.con).predictions(listed)
-        with self.computing(work):
+        with self.metrics_context(work):
             engine.compute(self.con, work, on_metric=on_metric)
             self.notes |= dict.fromkeys(unanswerable.notes(self.con, work))
 
-    def computing(self, work: Plan) -> AbstractContextManager[None]:
-        """Return what surrounds the computation of metrics."""
+    def metrics_context(self, work: Plan) -> AbstractContextManager[None]:
+        """Return the context manager in which metrics are computed."""
         return nullcontext()
