@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import invoked
+from projects import command, invoked
 from refusals import expect_refusal
 from test_changes import everything
 
@@ -109,3 +109,28 @@ def test_it_is_asked_for_and_a_replica_is_refused(tmp_path: Path) -> None:
     assert invoked(*call, "--yes").exit_code == 0
     # without a run there is nothing to keep, not even the name
     assert wh.query("select count(*) from store.dataset").fetchall() == [(0,)]
+
+
+def test_a_removed_dataset_is_refused_by_name(wh: Warehouse) -> None:
+    """Also as one of several: a board of the others alone would be another board than was asked for."""
+    for name in ("one", "two"):
+        wh.ingest_qrels(name, {"q": {"a": 1}})
+        wh.ingest_run(name, {"q": {"a": 1.0}}, name="first")
+    wh.evaluate(metrics="RR")
+    wh.forget_dataset("two")
+    for given in (["one", "two"], "two"):
+        with pytest.raises(
+            UsageError, match=r"dataset two: everything was removed .* known are one"
+        ):
+            wh.leaderboard(given)
+    for line in (
+        "evaluate -d two",
+        "status -d two",
+        "history -d two",
+        "forget -d two --everything",
+    ):
+        code, _, err = command(*line.split(), "--db", str(wh.path))
+        assert code == 2
+        assert "everything was removed" in err
+    wh.ingest_qrels("two", {"q": {"a": 1}})
+    assert len(wh.leaderboard("one")) == 1

@@ -482,8 +482,8 @@ class Warehouse:
         >>> wh.decile_sizes("tiny").fetchall()
         [('2', 1, 2.0, 0.6666666666666666, 'a', 'a'), ('1', 1, 1.0, 0.3333333333333333, 'b', 'b')]
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest.deciles import make_deciles
+        from warehouse.store import datasets
 
         with self.file.staging() as staging:
             with staging.read() as con:
@@ -585,7 +585,7 @@ class Warehouse:
         **how: object,
     ) -> _T:
         """Remove a part of a dataset; wrong names are refused without the lock of a writer."""
-        from warehouse.analyze import datasets
+        from warehouse.store import datasets
 
         with self.file.read() as con:
             dataset = datasets.chosen(con, dataset)
@@ -638,8 +638,8 @@ class Warehouse:
         >>> wh.edit("tiny", "frist", name="first", tags={"seed": "2"})
         Edited(dataset='tiny', run='first', system=None, tags={'seed': '2'})
         """
-        from warehouse.analyze import datasets
         from warehouse.ingest.edit import edit
+        from warehouse.store import datasets
 
         run = _required("run", run)
         with self.file.read() as con:
@@ -763,8 +763,8 @@ class Warehouse:
 
     def to_load(self, dataset: str | None, source: object) -> str:
         """Return the name of the dataset to load into, which may be new, or the only one."""
-        from warehouse.analyze import datasets
         from warehouse.ingest.steps import check_name
+        from warehouse.store import datasets
 
         first = "the dataset comes first, then what to load"
         name = None if dataset is None else check_name("dataset", dataset, f": {first}")
@@ -857,8 +857,8 @@ class Warehouse:
                 f"{option('dry-run')}: stores nothing, and a list to exclude is stored first; leave "
                 f"out {option('dry-run', None)}, or name a list that was stored before"
             )
-        from warehouse.analyze import datasets
         from warehouse.ingest.excluded import stage_list
+        from warehouse.store import datasets
 
         with self.file.read() as con:
             datasets.check(con, dataset)
@@ -877,9 +877,9 @@ class Warehouse:
         orphaned rows are searched only then. Attributes: `num_missing, num_stale, num_up_to_date,
         num_red, num_orphaned, num_predictions, commands`.
         """
-        from warehouse.analyze import datasets
         from warehouse.evaluate import status
         from warehouse.report import presentation
+        from warehouse.store import datasets
 
         with self.file.read() as con:
             datasets.check(con, dataset)
@@ -912,9 +912,9 @@ class Warehouse:
         >>> found.is_good, found.num_verified
         (True, 2)
         """
-        from warehouse.analyze import datasets
         from warehouse.evaluate import verify
         from warehouse.report import presentation
+        from warehouse.store import datasets
 
         if renew:
             verify.renew(self.file)

@@ -9,13 +9,14 @@ from typing import Literal
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.analyze import column_names, datasets, significance
+from warehouse.analyze import column_names, significance
 from warehouse.analyze.dataset_board import Board, of_first, put_together, undefined_notes
 from warehouse.analyze.stored_metrics import Provenance, chosen, directions
-from warehouse.errors import UsageError, check_names, counted, listing, nearest, option
+from warehouse.errors import UsageError, check_names, counted, is_in_shell, listing, nearest, option
 from warehouse.evaluate import unanswerable
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 from warehouse.store.database import keep, records
 
 Weights = Literal["equal", "relevant", "queries"] | Mapping[str, float]
@@ -165,11 +166,16 @@ def _put_ranks(
     ], distance
 
 
+def _given() -> str:
+    """Return how weights are given in this place: to a command, or to Python."""
+    return "A=2,B=1" if is_in_shell() else '{"A": 2, "B": 1}'
+
+
 def check_weights(weights: Weights, datasets: Sequence[str]) -> None:
     """Refuse unknown weightings, and given weights that do not name every dataset."""
     if isinstance(weights, str):
         if weights not in WEIGHTS:
-            hint = nearest(weights, WEIGHTS) or f"; known are {listing(WEIGHTS)}, or A=2,B=1"
+            hint = nearest(weights, WEIGHTS) or f"; known are {listing(WEIGHTS)}, or {_given()}"
             raise UsageError(f"{weights}: no such weights of datasets{hint}")
         return
     problems = [

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import datasets
 from warehouse.config.project import request
 from warehouse.errors import UsageError, check_names, counted, listing, nearest, none_yet
 from warehouse.evaluate import candidates, requirements, unstored_values
@@ -20,6 +19,7 @@ from warehouse.metrics.curves import Curve
 from warehouse.metrics.notation import Metric
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 from warehouse.store.database import RESULT, keep
 from warehouse.store.file import WarehouseFile
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import duckdb
 
-from warehouse.analyze import datasets
 from warehouse.errors import UsageError, command, listing, nearest
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 from warehouse.store.database import keep
 
 # As ingest writes them: the format of a mapping, and the attribute with the occurrences.

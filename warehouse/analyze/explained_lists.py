@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import datasets, stored_metrics
+from warehouse.analyze import stored_metrics
 from warehouse.errors import UsageError, check_at_least, none_yet
 from warehouse.evaluate import candidates, engine
 from warehouse.evaluate.chain import ranked_sql
@@ -20,7 +20,7 @@ from warehouse.evaluate.scope import Scope, qrels_kind, stored_qrels
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import known_metric
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 
 
 def explained_lists(

@@ -9,12 +9,11 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import datasets
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, check_names, check_text, listing, no_such_run
 from warehouse.metrics import protocols
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 from warehouse.store.clock import Clock
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import datasets, past_state, run_choice, stored_metrics
+from warehouse.analyze import past_state, run_choice, stored_metrics
 from warehouse.analyze.past_state import State
 from warehouse.analyze.run_choice import Choice
 from warehouse.errors import UsageError, check_at_least, command, counted, listing, option
 from warehouse.metrics.notation import MetricLike, Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 from warehouse.store.database import keep, refuse_collected
 
 

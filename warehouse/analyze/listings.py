@@ -5,10 +5,10 @@ from __future__ import annotations
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import DuckDBPyRelation as Relation
 
-from warehouse.analyze import datasets, stored_metrics, view_examples
+from warehouse.analyze import stored_metrics, view_examples
 from warehouse.errors import UsageError, no_such_run
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 
 
 def listing(con: Connection, of: str, dataset: str | None) -> Relation:

@@ -16,12 +16,12 @@ from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import run_choice
 from warehouse.analyze.across_datasets import named_datasets
-from warehouse.analyze.datasets import check_one
 from warehouse.analyze.run_choice import Choice
 from warehouse.config import times
 from warehouse.errors import UsageError, check_at_least, command, listing, option
 from warehouse.sql_text.templates import render
 from warehouse.store import database, own_schema
+from warehouse.store.datasets import check_one
 
 Moment = str | dt.date | dt.datetime
 

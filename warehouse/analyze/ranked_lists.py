@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.analyze import datasets
 from warehouse.errors import UsageError, check_at_least, no_such_run, none_yet
 from warehouse.evaluate.chain import ranked_sql
 from warehouse.evaluate.scope import Scope
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from warehouse.analyze import datasets, gate_results, stored_metrics
+from warehouse.analyze import gate_results, stored_metrics
 from warehouse.analyze.significance import equal_or_below, probability
 from warehouse.errors import (
     UsageError,
@@ -32,7 +32,7 @@ from warehouse.metrics import protocols
 from warehouse.metrics.catalogue import catalogue
 from warehouse.metrics.notation import Metrics, known_metric
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 
 BEST, LAST, BASELINE = "best", "last", "baseline"
 # The references that are chosen for each run; any other word is the name of a run.

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from duckdb import DuckDBPyConnection as Connection
 
-from warehouse.analyze import datasets
 from warehouse.config import project
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_several, command, counted, listing, nearest, none_yet
@@ -18,6 +17,7 @@ from warehouse.metrics import notation, protocols
 from warehouse.metrics.notation import Metric, MetricLike, Metrics, known_metric, parse, split
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 from warehouse.store.database import ALIAS, STORE, is_collected
 
 # Values that differ by less are equal: doubles of one number may differ in their last bits.

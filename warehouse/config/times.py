@@ -75,6 +75,8 @@ def end(given: str | dt.date) -> dt.datetime:
     found = read(given) if isinstance(given, str) else given
     if isinstance(found, dt.datetime):
         return in_utc(found)
+    if not isinstance(found, dt.date):
+        raise ValueError(f"is a text, a date or a time, not {type(given).__name__}; {_HINT}")
     is_week = isinstance(given, str) and re.fullmatch(_WEEK, given, re.ASCII)
     last = min(dt.date.max.toordinal(), found.toordinal() + (6 if is_week else 0))
     return dt.datetime.combine(dt.date.fromordinal(last), dt.time.max, dt.UTC)

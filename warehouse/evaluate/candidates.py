@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import duckdb
 
-from warehouse.errors import UsageError, check_text, check_word, command, listing, nearest
+from warehouse.errors import UsageError, command, listing, nearest
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 
 
 class Candidate(NamedTuple):
@@ -32,16 +33,13 @@ def find(
     They are evaluated against the current qrels of their datasets, or against a version of one
     dataset's.
     """
-    known = [
-        str(row[0]) for row in con.execute("select name from dataset order by name").fetchall()
-    ]
     if qrels is not None and dataset is None:
+        known = datasets.names(con)
         hint = f"; known are {listing(known) or 'none yet'}"
         if len(known) == 1:
             hint = f": {command('evaluate', known[0], qrels=qrels)}"
         raise UsageError(f"a version of the qrels belongs to one dataset; name the dataset{hint}")
-    if dataset is not None:
-        check_word("dataset", check_text("dataset", dataset), known)
+    datasets.check(con, dataset)
     asked = {"dataset": dataset, "qrels_version": None if qrels is None else int(qrels)}
     rows = con.execute(render("statements/candidates"), asked).fetchall()
     found = list(map(Candidate._make, [row for row in rows if row[2] in runs] if runs else rows))

@@ -389,6 +389,6 @@ def run_names(runs: Sequence[object]) -> tuple[str, ...]:
 def _refuse_several(lines: Sequence[notation.Line], zscores: bool) -> None:
     """Refuse options that work for one run only."""
     if zscores:
-        raise UsageError("z-scores: need one run; score the runs one by one, without an engine")
+        raise UsageError("z-scores: need one run, scored here; score the runs one by one")
     if any(isinstance(line, notation.Relstring) for line in lines):
-        raise UsageError("relstring: needs one run; score the runs one by one, without an engine")
+        raise UsageError("relstring: needs one run, scored here; score the runs one by one")

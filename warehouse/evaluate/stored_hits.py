@@ -76,8 +76,8 @@ def _check_lists(con: duckdb.DuckDBPyConnection, runs: Sequence[Candidate]) -> N
     if without:
         raise UsageError(
             f"{listing(sorted(run.run for run in without), 5)}: the file has values of the run, but no "
-            "predictions, as it was made from a lake; compute what is missing in the file into which "
-            "the run was loaded, and push that file"
+            "predictions, as it was made from a lake; compute what is missing in a file that has "
+            "them, where it was loaded at first or by 'warehouse pull', and push that file"
         )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.analyze import datasets
 from warehouse.errors import UsageError, check_names, option
 from warehouse.fuse import lists, training, tuning
 from warehouse.fuse import recipe as recipes
@@ -20,7 +19,7 @@ from warehouse.metrics import fusion, protocols
 from warehouse.metrics.protocols import Protocol
 from warehouse.readers import Query
 from warehouse.readers.global_qrels import stage_queries
-from warehouse.store import rows
+from warehouse.store import datasets, rows
 from warehouse.store.file import WarehouseFile
 
 

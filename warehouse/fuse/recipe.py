@@ -9,11 +9,11 @@ from typing import Literal, cast
 
 import duckdb
 
-from warehouse.analyze import datasets
 from warehouse.errors import UsageError, counted, listing, nearest, no_such_run, option
 from warehouse.metrics import fusion
 from warehouse.metrics.fusion import Method, Normalisation
 from warehouse.metrics.metric import Metric
+from warehouse.store import datasets
 from warehouse.store.database import refuse_collected
 
 Queries = Literal["union", "common"]

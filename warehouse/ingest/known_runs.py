@@ -68,7 +68,9 @@ class Known:
         }
         alike: dict[str, list[str]] = defaultdict(list)
         for content_hash, name in con.execute(
-            "select content_hash, name from store.run where dataset_id = $dataset_id "
+            "select content_hash, name from store.run "
+            "semi join (from store.run_version where is_current) using (run_id) "
+            "where dataset_id = $dataset_id "
             f"and list_contains($hashes::varchar[], content_hash) {oldest_first}",
             {"dataset_id": dataset_id, "hashes": sorted(set(hashes))},
         ).fetchall():
@@ -77,7 +79,7 @@ class Known:
         return cls(con, dataset_id, current, tombs, Clock(con), last, alike, next_id)
 
     def alike(self, content_hash: str, name: str) -> list[str]:
-        """Return the other names of runs with a content, the oldest first."""
+        """Return the other names of current runs with a content, the oldest first."""
         return [other for other in self._names[content_hash] if other != name]
 
     def tags(self, run_id: int) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import datasets, stored_metrics
+from warehouse.analyze import stored_metrics
 from warehouse.config.ownership import refuse_links
 from warehouse.config.settings import BUNDLE_FILES, VERSION
 from warehouse.errors import InputError, UsageError, counted, listing
@@ -34,7 +34,7 @@ from warehouse.report import signatures
 from warehouse.report.file_replacement import new_version
 from warehouse.sql_text.quoting import literal
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 
 (MANIFEST, STATEMENT), README = BUNDLE_FILES, "README.md"
 _BOARD, _VALUES, _QRELS = "board.csv", "query_values.csv", "data/qrels.parquet"

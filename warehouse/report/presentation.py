@@ -389,8 +389,8 @@ def gate_log(found: duckdb.DuckDBPyRelation, run: str) -> Result:
 
 def _verdicts(found: duckdb.DuckDBPyRelation, nothing: str) -> Result:
     notes = [] if found.limit(1).fetchall() else [nothing]
-    days = {"since": lambda at: "" if at is None else f"{at:%Y-%m-%d}"}
-    return Result(found, notes, titles=_GATES, spare=_GATES_SPARE, shown=days)
+    shown = {"since": lambda at: "" if at is None else f"{at:%Y-%m-%d}", "p": probability}
+    return Result(found, notes, titles=_GATES, spare=_GATES_SPARE, shown=shown)
 
 
 # On a narrow screen, columns are left out from the first of these to the last; the others stay.

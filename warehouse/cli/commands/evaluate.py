@@ -122,7 +122,7 @@ def narrate(done: Outcome, *, dry_run: bool = False) -> None:
         )
     elif done.up_to_date:
         say(f"nothing to do: {counted(done.up_to_date, 'value')} up to date")
-    elif not done.unfit:
+    elif not done.unfit and not done.without_qrels:
         say(
             "nothing to do: there are no runs yet; load one with: warehouse ingest run FILE -d DATASET"
         )

@@ -212,8 +212,8 @@ def combine_judges(
     >>> wh.query("select relevance from qrels").fetchall()
     [(2.0,)]
     """
-    from warehouse.analyze import datasets
     from warehouse.extensions.answers.judgments import combine
+    from warehouse.store import datasets
 
     with warehouse.file.transaction() as con:
         name = datasets.chosen(con, dataset)

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import duckdb
 
-from warehouse.analyze import datasets, past_state, run_choice, stored_metrics
+from warehouse.analyze import past_state, run_choice, stored_metrics
 from warehouse.analyze.run_choice import Choice
 from warehouse.config.settings import SHOWN_METRICS
 from warehouse.errors import UsageError, check_at_least, command, counted, listing
@@ -20,7 +20,7 @@ from warehouse.metrics.metric import Metric
 from warehouse.metrics.notation import Metrics, parse
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 
 _VALUES = "judge_value"
 # Below this, the normal approximation of the intervals is not to be trusted.

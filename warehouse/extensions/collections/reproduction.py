@@ -8,12 +8,12 @@ from typing import Any
 
 import duckdb
 
-from warehouse.analyze import datasets, ranked_lists, stored_metrics
+from warehouse.analyze import ranked_lists, stored_metrics
 from warehouse.errors import UsageError, check_names, counted, listing
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 
 _COLUMNS = (
     "metric, pair, original, reproduced, original_arp, reproduced_arp, difference, rmse, nrmse, p, er, "

@@ -15,7 +15,6 @@ import duckdb
 from warehouse.analyze import (
     board_intervals,
     comparison,
-    datasets,
     explained_lists,
     history,
     leaderboard,
@@ -35,7 +34,7 @@ from warehouse.report import charts, presentation
 from warehouse.report.pages import added, analyses, reference
 from warehouse.report.pages.past_file import NOW, PastFile, Then
 from warehouse.sql_text.templates import render
-from warehouse.store import database
+from warehouse.store import database, datasets
 from warehouse.store.file import WarehouseFile
 
 # The most runs of which every two are compared; of more, the best ones by the first metric are.

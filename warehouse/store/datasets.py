@@ -24,12 +24,15 @@ def check_one(dataset: str | None) -> str | None:
 
 
 def check(con: Connection, dataset: str | None) -> None:
-    """Refuse an unknown dataset with the nearest known one; None stands for all."""
+    """Refuse an unknown dataset with the nearest known one, and a removed one; None stands for all."""
     name = check_one(dataset)
-    if name is not None:
-        known = names(con)
-        if name not in known and name not in names(con, emptied=True):
-            check_word("dataset", name, known)
+    if name is None or name in (known := names(con)):
+        return
+    if name in names(con, emptied=True):
+        raise UsageError(
+            f"dataset {name}: everything was removed from it; known are {listing(known) or 'no others'}"
+        )
+    check_word("dataset", name, known)
 
 
 def chosen(con: Connection, dataset: str | None) -> str:
