@@ -6,6 +6,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from projects import command
@@ -14,6 +15,7 @@ from syncs import BETTER, QRELS, RUN, Project
 
 from warehouse.errors import InputError
 from warehouse.readers import remote
+from warehouse.sync.patterns import Pattern
 
 PROJECT = """
 database = "w.duckdb"
@@ -34,13 +36,14 @@ OTHER = BETTER
 
 
 @pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bucket(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     fs = pytest.importorskip("pyarrow.fs", reason="pyarrow not installed")
-    folder = tmp_path / "store"
-    (folder / "team").mkdir(parents=True)
+    folder = tmp_path_factory.mktemp("store")
+    (folder / "team").mkdir()
 
     def store(named: str) -> tuple[object, str]:
-        return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()), named.partition("://")[2]
+        path = unquote(urlsplit(named).path)  # a ? begins a query, a # a fragment
+        return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()), f"team{path}"
 
     monkeypatch.setattr(remote, "_store", store)
     return folder / "team"
@@ -111,6 +114,49 @@ def test_commands_take_patterns_of_a_store(declared: Project, bucket: Path) -> N
     code, _, err = command("score", "qrels.txt", "s3://team/*.txt", "RR")
     assert code == 2
     assert "no file matches" in err
+
+
+def test_names_that_a_url_has_to_quote(declared: Project, bucket: Path) -> None:
+    """They are read, and their runs and side-cars have the names that the store has."""
+    odd = ["a b", "100%", "a%20b", "what?", "h#1", "é", "[b]", "{x}", 'quote"']
+    for number, name in enumerate(odd):
+        put(bucket, f"my system/{name}.run", OTHER.replace("1 2 t", f"1 {number + 3} t"))
+    put(bucket, "my system/a b.run.json", '{"tags": {"k1": "0.5"}}')
+    code, out, err = command("sync")
+    assert (code, err) == (0, "")
+    assert "run a b loaded from s3://team/my%20system/a%20b.run (" in out
+    runs = {row.run: row for row in declared.warehouse.runs("tiny")}
+    assert {*odd} <= {*runs}
+    assert {runs[name].system for name in odd} == {"my system"}
+    assert "0.5" in str(runs["a b"].tags)
+    assert command("sync") == (0, "", "")
+    (bucket / "my system/h#1.run").unlink()
+    assert "run h#1 stays, though its file s3://team/my%20system/h%231.run" in command("sync")[1]
+    for folder in ("my system", "my%20system"):
+        words = ("score", "qrels.txt", f"s3://team/{folder}/a b*.run", "RR", "-f", "csv")
+        assert command(*words)[:2] == (0, "metric,value\nRR,1.0\n")
+
+
+def test_hidden_files_and_folders_of_a_store(declared: Project, bucket: Path) -> None:
+    for name in ("bm25/.part.run", ".trash/old.run", "bm25/.deep/er.run"):
+        put(bucket, name, RUN)
+    found = [[str(file) for file, _ in Pattern(f"s3://team/{text}").files(Path())]
+             for text in ("*/*.run", "**/*.run", ".trash/*", "bm25/.{name}.run")]  # fmt: skip
+    one = ["s3://team/bm25/one.run"]
+    assert found == [one, one, ["s3://team/.trash/old.run"], ["s3://team/bm25/.part.run"]]
+
+
+def test_a_pattern_of_a_folder_has_no_file_of_a_store(declared: Project, bucket: Path) -> None:
+    """The first source that matches a file says what becomes of its run when the file is gone."""
+    text = PROJECT.partition("[[runs]]")[0] + "".join(
+        f'[[runs]]\ndataset = "tiny"\nfiles = "{files}"\nmissing = "forget"\n'
+        for files in ("**/{name}.run", "s3://team/*/{name}.run")
+    )
+    put(declared.path, "warehouse.toml", text)
+    (declared.path / "runs/bm25/one.run").unlink()
+    command("sync")
+    assert {row.run for row in declared.warehouse.runs("tiny")} == {"local", "one"}
+    assert command("sync") == (0, "", "")
 
 
 def test_a_server_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

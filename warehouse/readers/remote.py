@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from warehouse.config.installation import adding
 from warehouse.errors import InputError, WarehouseError, first_line, url
@@ -24,6 +24,9 @@ _SECONDS = 60
 # How S3 and Google are asked so that they give up before that.
 _S3 = {"connect_timeout": 5, "request_timeout": 5}
 _GOOGLE = "retry_limit_seconds=10"
+# What may stand in the path of a URL as it is, and what else may stand in a URL.
+_IN_PATH = "/!$&'()+,;=:@~"
+_IN_URL = f"{_IN_PATH}*?#[]%"
 
 
 def scheme(text: str) -> str | None:
@@ -115,7 +118,7 @@ class RemoteFile:
 
     def with_name(self, name: str) -> RemoteFile:
         """Return the file of another name in the same folder."""
-        return replace(self, url=f"{self.url.rpartition('/')[0]}/{name}")
+        return replace(self, url=f"{self.url.rpartition('/')[0]}/{quote(name, _IN_PATH)}")
 
     def stat(self) -> State:
         """Return its state. Raises FileNotFoundError, and InputError if the server fails."""
@@ -174,7 +177,8 @@ def files_in(folder: str) -> list[RemoteFile]:
         found = [one for one in store.get_file_info(selector) if one.type == fs.FileType.File]
         base = folder.rstrip("/")
         return {
-            f"{base}/{one.path.removeprefix(path).lstrip('/')}": _state_of(one) for one in found
+            f"{base}/{quote(one.path.removeprefix(path).lstrip('/'), _IN_PATH)}": _state_of(one)
+            for one in found
         }
 
     with _blamed(folder):
@@ -288,6 +292,7 @@ def _store(named: str) -> tuple[Any, str]:
         from pyarrow import fs
     except ImportError:
         raise InputError(f"{named}: reading it needs pyarrow: {adding('arrow')}") from None
+    named = quote(named, _IN_URL)
     parts = urlsplit(named)
     asked = dict(parse_qsl(parts.query))
     if parts.scheme in ("gs", "gcs") and "retry_limit_seconds" not in asked:

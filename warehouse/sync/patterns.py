@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote
 
 from warehouse.errors import UsageError, url
 from warehouse.readers import remote
@@ -19,6 +20,8 @@ _PIECE = re.compile(
     r"\{(?P<group>[A-Za-z_]\w*)\}|(?P<any>\*+)|(?P<one>\?)|\[(?P<no>!?)(?P<among>[^\]/]+)\]"
 )
 _GROUP = re.compile(r"\{(\w+)\}")
+# A name that begins with a dot is matched by a dot alone.
+_NO_DOT = r"(?!\.)"
 # The suffixes of side-cars.
 SIDECARS = (".json", ".yaml", ".yml")
 
@@ -29,7 +32,7 @@ class Pattern:
 
     A placeholder stands for a part of a folder's or file's name, as short as possible; a repeated
     placeholder stands for the same text. As in globs, names that begin with a dot are ignored. The
-    path may be the URL of a store that lists its files.
+    path may be the URL of a store that lists its files; its %20 is the blank of a name.
 
     >>> Pattern("runs/{system}/{name}.run*").groups_of("runs/bm25/k1.run.gz")
     {'system': 'bm25', 'name': 'k1'}
@@ -65,18 +68,24 @@ class Pattern:
         for number, part in enumerate(parts, 1):
             last = number == len(parts)
             if part == "**":
-                made.append("(?:[^/]+/)*" + ("[^/]+" if last else ""))
+                made.append(f"(?:{_NO_DOT}[^/]+/)*" + (f"{_NO_DOT}[^/]+" if last else ""))
             else:
-                made.append(_segment(part, seen) + ("" if last else "/"))
+                segment = _segment(part, seen, is_quoted=self.is_remote)
+                made.append(
+                    (_NO_DOT if _PIECE.match(part) else "") + segment + ("" if last else "/")
+                )
         return re.compile("".join(made), re.DOTALL)
 
     def groups_of(self, path: str) -> dict[str, str] | None:
         """Return the values of the placeholders in a path, or None if it does not match."""
-        found = self._expression.fullmatch(os.path.normpath(path))
+        plain = unquote(path) if self.is_remote else path
+        found = self._expression.fullmatch(os.path.normpath(plain))
         return None if found is None else found.groupdict()
 
     def matches(self, path: str, root: Path) -> bool:
         """Whether a file's path relative to a folder, or an absolute path, matches."""
+        if self.is_remote != (url(path) is not None):
+            return False
         absolute = self.is_remote or os.path.isabs(self.text)  # noqa: PTH117
         return self.groups_of(path if absolute else os.path.relpath(path, root)) is not None
 
@@ -88,7 +97,7 @@ class Pattern:
         if self.is_remote:
             for file in remote.files_in(self.folder):
                 groups = self.groups_of(file.url)
-                if groups is not None and not file.name.startswith("."):
+                if groups is not None:
                     yield file, groups
             return
         for name in sorted(glob.glob(self._wild, root_dir=root, recursive=True)):
@@ -118,11 +127,15 @@ class Pattern:
         return os.path.normpath(_PIECE.sub(lambda m: "*" if m["group"] else m[0], self.text))
 
 
-def _segment(part: str, seen: set[str]) -> str:
+def _segment(part: str, seen: set[str], *, is_quoted: bool) -> str:
     made: list[str] = []
+
+    def literal(text: str) -> str:
+        return re.escape(unquote(text) if is_quoted else text)
+
     end = 0
     for found in _PIECE.finditer(part):
-        made.append(re.escape(part[end : found.start()]))
+        made.append(literal(part[end : found.start()]))
         end = found.end()
         group = found["group"]
         if group is not None:
@@ -135,7 +148,7 @@ def _segment(part: str, seen: set[str]) -> str:
         else:
             among = re.sub(r"([\\\[\]^&~|])", r"\\\1", found["among"])
             made.append(f"[{'^' if found['no'] else ''}{among}]")
-    return "".join(made) + re.escape(part[end:])
+    return "".join(made) + literal(part[end:])
 
 
 def group_names(text: str) -> list[str]:
