@@ -159,6 +159,31 @@ def test_a_pattern_of_a_folder_has_no_file_of_a_store(declared: Project, bucket:
     assert command("sync") == (0, "", "")
 
 
+def test_a_store_that_stops_answering_ends_no_sync(
+    declared: Project, bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that it has listed wait, or are named; the others are read."""
+    listed = remote.files_in
+
+    def list_alone(folder: str) -> list[remote.RemoteFile]:
+        found = listed(folder)
+        broken.setattr(remote, "_store", fail)
+        return found
+
+    for settle, code, told in (("0s", 2, "no route to host"), ("24h", 0, "one.run")):
+        put(declared.path, "here/local.run", OTHER.replace("1 2 t", f"1 {len(settle)} t"))
+        put(bucket, "bm25/one.run", RUN.replace("b 1 2", f"b 1 {len(settle) + 4}"))
+        text = PROJECT.replace("settle = 0", f'settle = "{settle}"').replace("sidecar = true", "")
+        put(declared.path, "warehouse.toml", text)
+        with monkeypatch.context() as broken:
+            broken.setattr(remote, "files_in", list_alone)
+            broken.setattr("time.sleep", lambda _: None)
+            done = command("sync")
+        assert done[0] == code
+        assert told in done[1] + done[2]
+        assert "run local" in done[1]
+
+
 def test_a_server_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
     monkeypatch.setattr(remote, "_ANSWER", 0.05)

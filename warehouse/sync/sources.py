@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,12 @@ def _json(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, ensure_ascii=False)
 
 
+def _is_as_seen(source: Source) -> bool:
+    with suppress(InputError):  # a store that does not answer any more
+        return source.look() == source
+    return False
+
+
 def settled(sources: Sequence[Source], seconds: float) -> tuple[list[Source], list[Source]]:
     """Return the files that nobody seems to be writing, and the others.
 
@@ -217,7 +224,7 @@ def settled(sources: Sequence[Source], seconds: float) -> tuple[list[Source], li
     if not young:
         return list(sources), []
     time.sleep(seconds)
-    unsettled = {source.key for source in young if source.look() != source}
+    unsettled = {source.key for source in young if not _is_as_seen(source)}
     return (
         [source for source in sources if source.key not in unsettled],
         [source for source in sources if source.key in unsettled],

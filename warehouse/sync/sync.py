@@ -262,7 +262,9 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
         yield events.waiting(source.dataset, work.relative(source.path))
     except (WarehouseError, duckdb.Error, OSError) as error:
         failed = work.failed(error, source.dataset, source.path)
-        now = source.look()
+        now: Source | None = source
+        with suppress(InputError):  # a store that does not answer any more
+            now = source.look()
         if now is not None:
             file = work.relative(source.path)
             yield failed if now == source else events.waiting(source.dataset, file)
