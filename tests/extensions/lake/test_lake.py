@@ -25,7 +25,7 @@ from refusals import expect_refusal
 from warehouse import Warehouse
 from warehouse.analyze.gate_results import who
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.extensions.lake import collect, pull, push, shared_lake
+from warehouse.extensions.lake import collect, contents, pull, push, shared_lake
 from warehouse.extensions.lake.tables import TABLES, Lake
 from warehouse.extensions.server.replicas import Replicas
 from warehouse.store.database import Resources
@@ -783,6 +783,41 @@ def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., 
         pull(Warehouse(tmp_path / "three.duckdb"), lake)
     with expect_refusal("no run nope … tiny/both"):
         pull(two, lake, run="nope")
+
+
+def test_contents_are_pushed_and_pulled_once(tmp_path: Path) -> None:
+    """Those of what is current, of one dataset if asked; two runs or two pushes may have the same."""
+    one, lake = filled(tmp_path / "one.duckdb", "both", "half"), tmp_path / "lake"
+    filled(tmp_path / "one.duckdb", "last", dataset="sides")
+    one.ingest_qrels("tiny", NEW_QRELS, replace=True)
+    one.ingest_run("tiny", RUNS["last"], name="both", replace=True)
+    one.ingest_run("tiny", RUNS["last"], name="same")
+    push(one, lake, with_runs=True)
+    for table, kind in (("judgment", "qrels"), ("prediction", "run")):
+        found = (
+            Lake(str(lake)).read(table).to_table(columns=["dataset", "content_hash"]).to_pylist()
+        )
+        assert sorted({(row["dataset"], row["content_hash"]) for row in found}) == rows(
+            one,
+            f"select distinct dataset, content_hash from store.{kind}_version "
+            f"join store.{kind} using ({kind}_id) "
+            "where is_current order by all",
+        )
+        again = Lake(str(lake)).read(table).to_table()
+        Lake(str(lake)).append(table, again)
+    two = Warehouse(tmp_path / "two.duckdb")
+    assert [done.name for done in pull(two, lake, dataset="sides")] == ["sides", "last"]
+    names = {done.name for done in pull(two, lake)}
+    assert names == {"sides", "last", "tiny", "both", "half", "same"}
+    every = "select dataset, run, query_id, doc_id, score, rank from predictions order by all"
+    assert rows(two, every) == rows(one, every)
+
+
+def test_runs_are_pushed_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with more predictions than fit is a batch of its own."""
+    monkeypatch.setattr(contents, "_PREDICTIONS", 3)
+    sizes = [(1, 2), (2, 2), (3, 1), (4, 9), (5, 1), (6, 2), (7, 1)]
+    assert list(contents._batches(sizes)) == [[1], [2, 3], [4], [5, 6], [7]]
 
 
 def test_a_forged_run_is_not_pulled(tmp_path: Path) -> None:
