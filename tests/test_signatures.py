@@ -65,6 +65,20 @@ def test_an_option_of_a_group_is_checked() -> None:
     assert called("runs", "--at-most", "0").exit_code == 2
 
 
+Size = Annotated[int, typer.Option(help="A size.")]
+
+
+def fit(width: Size = 1, height: Size = 2) -> None:
+    """Fit."""
+    typer.echo(f"{width} {height}")
+
+
+def test_one_option_may_stand_for_two_parameters() -> None:
+    app = typer.Typer()
+    app.command()(expanded(fit))
+    assert CliRunner().invoke(app, ["--height", "7", "--width", "5"]).output == "5 7\n"
+
+
 def show(
     table: Annotated[options.Table, options.format_option("table or tree.", ["tree"])],
 ) -> None:

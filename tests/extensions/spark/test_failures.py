@@ -8,6 +8,7 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -60,6 +61,21 @@ def test_a_machine_that_does_not_see_the_files(files: list[str]) -> None:
     assert score(files, Machines()).board().fetchall() == [("one", 1.0), ("two", 1.0)]
     found = score([*files, "none.run"], Machines(missing=(str(Path("none.run").absolute()),)))
     assert "no such file" in str(found.refused["none"])
+
+
+def test_each_machine_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In as many tasks as run at once, or in eight where Spark does not say how many."""
+    monkeypatch.setattr(
+        engine.Spark, "map", lambda _, function, parts: [function(part) for part in parts]
+    )
+    session = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=3))
+    assert engine.Spark(session).look_around(lambda: 1) == [1, 1, 1]
+    assert len(engine.Spark(SimpleNamespace()).look_around(lambda: 1)) == 8
+
+
+def test_only_files_on_a_disk_are_looked_for() -> None:
+    sources = ("s3://team/a.run", "/runs/b.run", {"q1": {"a": 1.0}})
+    assert tasks.local_files([tasks.RunFiles(0, ("a", "b", "c"), sources)]) == ["/runs/b.run"]
 
 
 def test_standard_input_is_no_file_of_a_task(files: list[str]) -> None:
