@@ -184,6 +184,27 @@ def test_a_store_that_stops_answering_ends_no_sync(
         assert "run local" in done[1]
 
 
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_a_store_that_fails_while_files_are_looked_for(
+    declared: Project, bucket: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    """A file that is gone is found to be so by a later sync."""
+    put(bucket, "bm25/two.run", OTHER)
+    command("sync")
+    (bucket / "bm25/one.run").unlink()
+    listed = iter([remote.files_in] * calls)
+
+    def files_in(folder: str) -> list[remote.RemoteFile]:
+        if (ask := next(listed, None)) is None:
+            raise InputError(f"{folder}: no answer")
+        return ask(folder)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(remote, "files_in", files_in)
+        assert command("sync") == (0, "", "")
+    assert "run one stays" in command("sync")[1]
+
+
 def test_a_server_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
     monkeypatch.setattr(remote, "_ANSWER", 0.05)
@@ -224,3 +245,56 @@ def test_qrels_on_the_web(declared: Project, tmp_path: Path) -> None:
         assert code == 2
         assert "no such file" in err
         server.shutdown()
+
+
+@pytest.mark.parametrize("code", [405, 501, 403])
+def test_a_server_that_knows_no_head(tmp_path: Path, code: int) -> None:
+    put(tmp_path, "qrels.txt", QRELS)
+
+    class Old(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_HEAD(self) -> None:
+            self.send_error(code)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Old, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file = remote.RemoteFile(f"http://127.0.0.1:{server.server_port}/qrels.txt")
+        if code == 403:
+            with expect_refusal(f"{file} … Forbidden", InputError):
+                file.stat()
+        else:
+            there = (tmp_path / "qrels.txt").stat()
+            second = there.st_mtime_ns // 10**9 * 10**9
+            assert file.stat() == (there.st_size, second)
+        server.shutdown()
+
+
+def test_what_a_url_says_of_its_store_goes_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fs = pytest.importorskip("pyarrow.fs", reason="pyarrow not installed")
+
+    class Store:
+        region = "north"
+
+        @classmethod
+        def from_uri(cls, named: str) -> tuple[Store, str]:
+            return cls(), named
+
+    monkeypatch.setattr(fs, "FileSystem", Store)
+    monkeypatch.setattr(fs, "S3FileSystem", lambda **given: given)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://elsewhere:9000")
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+    asked = ("region", "endpoint_override", "scheme", "access_key", "secret_key")
+    for named, expected in (
+        ("s3://team/a b.run", ("north", "elsewhere:9000", "http", None, None)),
+        (
+            "s3://me:a%2Fb@team/a.run?endpoint_override=here:1&scheme=https",
+            ("north", "here:1", "https", "me", "a/b"),
+        ),
+    ):
+        store, path = remote._store(named)
+        assert tuple(store.get(key) for key in asked) == expected
+        assert path == named.replace(" ", "%20")

@@ -87,7 +87,9 @@ def look(con: duckdb.DuckDBPyConnection, asked: Declarations) -> Missing:
         if runs is None:
             continue
         if runs.where not in used:
-            used[runs.where] = any(True for p in runs.patterns for _ in p.files(asked.folder))
+            used[runs.where] = False
+            with suppress(InputError):  # a store that does not answer any more
+                used[runs.where] = any(True for p in runs.patterns for _ in p.files(asked.folder))
         if used[runs.where]:
             is_superseded = one.run is None or (one.dataset, one.run) in taken
             found["superseded" if is_superseded else runs.missing].append(one)
