@@ -362,3 +362,14 @@ def test_ranks_that_hold_together(demo_file: Path) -> None:
         assert row.p_first == own[row.run].p_first
     with expect_refusal("together"):
         dl19.leaderboard("dl19", metrics="nDCG@10", together=True)
+
+
+def test_values_by_an_older_formula_are_not_counted_as_current(wh: Warehouse) -> None:
+    wh.ingest_qrels("d", {"q1": {"a": 1}})
+    wh.ingest_run("d", {"q1": {"a": 1.0}}, name="one")
+    wh.evaluate("d", metrics="RR")
+    assert wh.evaluate("d", metrics="RR", dry_run=True).stale == 0
+    with wh.file.transaction() as con:
+        for table in ("evaluation", "current_score"):
+            con.execute(f"update warehouse.store.{table} set fingerprint = 'older'").fetchall()
+    assert wh.evaluate("d", metrics="RR", dry_run=True).stale == 1

@@ -85,6 +85,15 @@ def test_what_is_counted_is_of_the_dataset_alone(tmp_path: Path) -> None:
     assert wh.leaderboard("sides", metrics="RR").fetchall()[0][-1] == 1.0
 
 
+def test_the_number_of_a_forgotten_run_is_not_given_again(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "w.duckdb")
+    for number, name in enumerate(("one", "two", "three"), 1):
+        wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name=name)
+        found = wh.query(f"select run_id from store.run where name = '{name}'").fetchall()
+        assert found == [(number,)]
+        wh.forget_dataset("tiny")
+
+
 def test_a_failure_in_the_middle_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from projects import command
-from syncs import QRELS, RUN, SETTINGS, Project
+from syncs import BAD, BETTER, QRELS, RUN, SETTINGS, Project
 
 from warehouse.sync import sources
 from warehouse.warehouse import Warehouse
@@ -354,3 +354,17 @@ def test_which_files_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [one.name for one in others] == ["busy"]
     assert sources.settled(found[:1], 60) == (found[:1], [])
     assert waits == [60]
+
+
+def test_one_file_of_two_datasets_is_remembered_for_each(synced: Project) -> None:
+    more = '\n[datasets.also]\nqrels = "qrels.txt"\n'
+    for dataset in ("also", "tiny"):
+        more += f'\n[[runs]]\nfiles = "both/{{name}}.run"\ndataset = "{dataset}"\n'
+    synced.settings("\n[[runs]]", more + "\n[[runs]]")
+    synced.write("both/shared.run", BETTER)
+    synced.sync()
+    assert synced.told() == []
+    synced.write("both/shared.run", BAD)
+    told = [event.status for event in synced.sync().events]
+    assert told.count("replaced") == 2
+    assert synced.told() == []
