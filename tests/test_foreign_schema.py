@@ -100,6 +100,8 @@ REFUSED = {
     "score is a view": "drop table store.score; create view store.score as from '{secret}'",
     "a generated column": "drop table store.gate_due; "
     "create table store.gate_due (i integer, run_id integer generated always as (error('ran-4711')))",
+    "a table with the name of a view, in capitals": "drop view store.run_version; "
+    "create table store.RUN_VERSION (run_id integer)",
     "one more column": "alter table store.run add column more varchar",
     "a column of another type": "alter table store.judgment alter relevance type varchar",
     "a column of another name": "alter table store.judgment rename doc_id to document",
