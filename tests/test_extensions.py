@@ -101,8 +101,11 @@ from warehouse.extending import Extension
 from warehouse.report.pages.added import DatasetPage
 FAILS = DatasetPage("fails", "Fails", lambda contents: 1 / 0)
 TAKEN = DatasetPage("curves", "Curves", lambda contents: None)
+TWICE = DatasetPage("fails", "Twice", lambda contents: None)
+EMPTY = DatasetPage("empty", "Empty", lambda contents: None)
 NONE = "no page"
-EXTENSION = Extension(summary="Bad.", api=1, pages=["bad:FAILS", "bad:TAKEN", "bad:NONE", "bad:GONE"])
+EXTENSION = Extension(summary="Bad.", api=1, pages=[
+    "bad:FAILS", "bad:TAKEN", "bad:TWICE", "bad:EMPTY", "bad:NONE", "bad:GONE"])
 """
     install(packages, "bad", "bad:EXTENSION", {"bad.py": source})
     report = "report site"
@@ -112,6 +115,7 @@ EXTENSION = Extension(summary="Bad.", api=1, pages=["bad:FAILS", "bad:TAKEN", "b
     assert [(line, one) for line, one in found.items() if one.code] == []
     for reason in (
         "page fails: ZeroDivisionError: division by zero", "page curves: the name is taken",
+        "page fails: the name is taken", "page empty: TypeError: its function returns NoneType",
         "'no page': is no DatasetPage with a name in small letters", "bad:GONE: AttributeError: ",
     ):  # fmt: skip
         assert found[report].err.count(f"extension bad: left out: {reason}") == 1

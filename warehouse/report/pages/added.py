@@ -98,6 +98,13 @@ def made(contents: Contents) -> dict[str, Page]:
         failed = Page(
             page.title, (), sentence=f"The extension {extension} could not make this page."
         )
-        parts = extending.attempt(extension, f"page {page.name}", lambda: page.make(contents))  # noqa: B023
+        parts = extending.attempt(extension, f"page {page.name}", lambda: _made(page, contents))  # noqa: B023
         found[page.name] = next(parts, failed)
     return found
+
+
+def _made(page: DatasetPage, contents: Contents) -> Page:
+    done: object = page.make(contents)
+    if not isinstance(done, Page):
+        raise TypeError(f"its function returns {type(done).__name__}, and no Page")
+    return done
