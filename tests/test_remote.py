@@ -118,7 +118,7 @@ def test_commands_take_patterns_of_a_store(declared: Project, bucket: Path) -> N
 
 def test_names_that_a_url_has_to_quote(declared: Project, bucket: Path) -> None:
     """They are read, and their runs and side-cars have the names that the store has."""
-    odd = ["a b", "100%", "a%20b", "what?", "h#1", "é", "[b]", "{x}", 'quote"']
+    odd = ["a b", "100%", "a%20b", "why?", "h#1", "é", "[b]", "{x}", 'quote"']
     for number, name in enumerate(odd):
         put(bucket, f"my system/{name}.run", OTHER.replace("1 2 t", f"1 {number + 3} t"))
     put(bucket, "my system/a b.run.json", '{"tags": {"k1": "0.5"}}')
@@ -147,7 +147,7 @@ def test_hidden_files_and_folders_of_a_store(declared: Project, bucket: Path) ->
 
 
 def test_a_pattern_of_a_folder_has_no_file_of_a_store(declared: Project, bucket: Path) -> None:
-    """The first source that matches a file says what becomes of its run when the file is gone."""
+    """The first source that matches a file decides about its run when the file is gone."""
     text = PROJECT.partition("[[runs]]")[0] + "".join(
         f'[[runs]]\ndataset = "tiny"\nfiles = "{files}"\nmissing = "forget"\n'
         for files in ("**/{name}.run", "s3://team/*/{name}.run")
@@ -271,7 +271,7 @@ def test_a_server_that_knows_no_head(tmp_path: Path, code: int) -> None:
         server.shutdown()
 
 
-def test_what_a_url_says_of_its_store_goes_before_the_environment(
+def test_a_store_named_in_a_url_goes_before_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fs = pytest.importorskip("pyarrow.fs", reason="pyarrow not installed")

@@ -24,7 +24,7 @@ _SECONDS = 60
 # How S3 and Google are asked so that they give up before that.
 _S3 = {"connect_timeout": 5, "request_timeout": 5}
 _GOOGLE = "retry_limit_seconds=10"
-# What may stand in the path of a URL as it is, and what else may stand in a URL.
+# The characters that stand unquoted in the path of a URL, and in a URL.
 _IN_PATH = "/!$&'()+,;=:@~"
 _IN_URL = f"{_IN_PATH}*?#[]%"
 

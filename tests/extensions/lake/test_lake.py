@@ -786,7 +786,7 @@ def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., 
 
 
 def test_contents_are_pushed_and_pulled_once(tmp_path: Path) -> None:
-    """Those of what is current, of one dataset if asked; two runs or two pushes may have the same."""
+    """The current ones, of one dataset if asked; two runs or two pushes may have the same."""
     one, lake = filled(tmp_path / "one.duckdb", "both", "half"), tmp_path / "lake"
     filled(tmp_path / "one.duckdb", "last", dataset="sides")
     one.ingest_qrels("tiny", NEW_QRELS, replace=True)
