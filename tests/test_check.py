@@ -465,7 +465,7 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     synced.write("runs/bm25/two.run", BETTER, age=1800)
     code, out, _ = command("sync")
     assert (code, out.splitlines()[-1]) == (
-        0, "tiny: gate RR: two 1.0000 is good beside one 0.7500",
+        0, "tiny: gate RR: two 1.0000 is good compared with one 0.7500",
     )  # fmt: skip
 
     synced.write("runs/bm25/three.run", RUN.replace("q2 Q0 c", "q2 Q0 x"), age=900)
@@ -474,7 +474,7 @@ def test_a_gate_that_fires_makes_the_exit_code_1(synced: Project) -> None:
     assert out.splitlines()[1:] == [
         "tiny: computed 1 value for 1 run",
         "tiny: gate RR: three 0.2500 is worse than two 1.0000 (not good: any drop)",
-        "tiny: gate RR: three 0.2500 is good beside two 1.0000",
+        "tiny: gate RR: three 0.2500 is good compared with two 1.0000",
         RED.format("three"),
     ]
     # no run is new, and one is still red
@@ -504,9 +504,9 @@ def test_a_gate_that_a_sync_was_ended_before_is_held_by_the_next(
     assert code == 1
     assert [line.partition(" (")[0] for line in out.splitlines()[2:6]] == [
         "tiny: gate RR: two 0.2500 is worse than one 0.7500",
-        "tiny: gate RR: two 0.2500 is good beside one 0.7500",
+        "tiny: gate RR: two 0.2500 is good compared with one 0.7500",
         "tiny: gate RR: three 0.2500 is worse than one 0.7500",
-        "tiny: gate RR: three 0.2500 is good beside one 0.7500",
+        "tiny: gate RR: three 0.2500 is good compared with one 0.7500",
     ]
     assert command("sync")[1].count("\n") == 1
     assert synced.warehouse.query("from store.gate_due").fetchall() == []
@@ -663,7 +663,7 @@ def test_a_run_that_was_accepted_is_a_reference_again(night: Project) -> None:
     night.warehouse.accept("tiny", why="both")
     night.write("runs/bm25/bad4.run", BAD.replace("x", "u"), age=400)
     code, out, _ = command("sync")
-    assert (code, "bad4 0.2500 is good beside bad3 0.2500" in out) == (0, True)
+    assert (code, "bad4 0.2500 is good compared with bad3 0.2500" in out) == (0, True)
 
 
 @pytest.mark.slow
@@ -763,7 +763,7 @@ def test_annotations_and_a_summary(night: Project, monkeypatch: pytest.MonkeyPat
     assert code == 1
     lines = out.splitlines()
     assert lines[0] == (
-        "::notice title=warehouse check::tiny: gate RR: good 1.0000 is good beside one 0.7500"
+        "::notice title=warehouse check::tiny: gate RR: good 1.0000 is good compared with one 0.7500"
     )
     assert lines[2] == (
         "::error title=warehouse check::tiny: gate P@1: a|b%25 0.0000 is red: it fell by 0.5000, "

@@ -30,7 +30,7 @@ def child() -> Iterator[Callable[[Callable[[], object]], int]]:
         if number == 0:
             status = 1
             try:
-                turns.begin_anew()
+                turns.begin_again()
                 work()
                 status = 0
             finally:

@@ -48,9 +48,9 @@ class Extension:
     "music.formats:Playlists", `logs` modules that read values of other programs, and `lakes` modules
     that share values. `pages` names pages of datasets (`DatasetPage`). `commands` has the modules of
     commands by their names, as in {"songs": "music.songs", "ingest songs": "music.loading"}, and
-    `engines` those of engines.
+    `engines` modules of engines.
     `protocols` has records like those of `warehouse.toml`, and `names` other names for metrics, as in
-    {"hit@10": "Success@10"}. For what such a module holds, see those of our own extensions.
+    {"hit@10": "Success@10"}. For examples of such modules, see our own extensions.
     """
 
     summary: str

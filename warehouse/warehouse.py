@@ -191,7 +191,7 @@ class Warehouse:
         """Load a training set: what a system was trained on, or what users had seen before.
 
         Sources and errors are as in `ingest_qrels`. Columns: `query_id, doc_id[, relevance]`;
-        without a relevance column, every relevance is 1. `relevance` and `where` are those of
+        without a relevance column, every relevance is 1. `relevance` and `where` are as in
         `ingest_qrels`.
 
         >>> import tempfile
@@ -301,7 +301,7 @@ class Warehouse:
         >>> [(one.kind, one.name) for one in done]
         [('qrels', 'tiny'), ('run', 'one')]
         """
-        from warehouse.ingest.folder import beside_texts, look_into
+        from warehouse.ingest.folder import attribute_keys, look_into
         from warehouse.ingest.steps import Outcomes
 
         name = self.to_load(dataset, folder)
@@ -319,7 +319,7 @@ class Warehouse:
         if files.queries is not None:
             done.append(
                 self.ingest_attributes(
-                    name, files.queries, of="queries", leave_out=beside_texts(files.queries),
+                    name, files.queries, of="queries", leave_out=attribute_keys(files.queries),
                     replace=replace,
                 )
             )  # fmt: skip
@@ -1273,7 +1273,7 @@ class Warehouse:
         judged documents, and `all_relevant` the values that the runs would have if all unjudged
         documents had the highest grade: no bound for metrics such as nDCG that divide by the
         ideal. `store` keeps the comparison in the database, for the view `comparisons`.
-        `as_of` and `qrels` are those of `leaderboard`. Raises UsageError for wrong names and
+        `as_of` and `qrels` are as in `leaderboard`. Raises UsageError for wrong names and
         missing values.
 
         The result has a row for each hypothesis: `metric, base, run, base_value, value, difference,
@@ -1292,8 +1292,8 @@ class Warehouse:
         z; Webber and others 2008) or "uniform" (the share of the runs that are below; Urbano and
         others 2019). Its table `values` has a row for each metric and run: `metric, run, letter,
         value, place, better_than, judged, if_all_relevant, queries`. With `sort`, a metric, the runs
-        stand best first. `columns`, `label`, `percent` and `places` are those of `leaderboard`; each of
-        the two tables has those of the columns that are its own.
+        stand best first. `columns`, `label`, `percent` and `places` are as in `leaderboard`; each of
+        the two tables has only its own columns.
 
         >>> import tempfile
         >>> wh = Warehouse(tempfile.mkdtemp() + "/example.duckdb")
@@ -1339,7 +1339,7 @@ class Warehouse:
         """Return the queries on which two runs differ most, with both lists down to `depth`.
 
         Columns: `place, query_id, base_value, value, difference, rank, base_document,
-        base_relevance, document, relevance`. `as_of` and `qrels` are those of `leaderboard`.
+        base_relevance, document, relevance`. `as_of` and `qrels` are as in `leaderboard`.
         """
         from warehouse.analyze import side_by_side
         from warehouse.report import presentation
@@ -1450,7 +1450,7 @@ class Warehouse:
     def gate_log(self, run: str, dataset: str | None = None) -> Result:
         """Return all verdicts on a run, oldest first, with what has changed since the one before.
 
-        Columns: those of `gates`, and `changes` after `checked_at`: new qrels, a new formula, new
+        Columns: as in `gates`, and `changes` after `checked_at`: new qrels, a new formula, new
         limits, another reference.
         """
         from warehouse.analyze import gate_results
@@ -1576,7 +1576,7 @@ class Warehouse:
         Columns: `run_at, run, version, system, value, best_so_far, is_record, gain`, oldest first.
         A record is a value that is better than all before it; `gain` is the difference. The metric
         is by default the first that the dataset has values of. Values are against the current
-        qrels, or the version `qrels`. `run`, `system` and `tag` are those of `leaderboard`, here of each
+        qrels, or the version `qrels`. `run`, `system` and `tag` are as in `leaderboard`, here of each
         version of a run. Attributes: `metric, direction, qrels_version`. Raises
         UsageError for wrong names.
 
@@ -1957,7 +1957,7 @@ class Warehouse:
             return presentation.listed(deciles.deciles(con, dataset), nothing)
 
     def decile_sizes(self, dataset: str | None = None, name: str = "decile") -> Result:
-        """Return the size of each part of a mapping, that of the most frequent labels first.
+        """Return the size of each part of a mapping, the most frequent labels first.
 
         Columns: `decile, labels, occurrences, share, most_frequent, least_frequent`.
         """

@@ -136,7 +136,7 @@ def _put_ranks(
 ) -> tuple[list[str], float | None]:
     """Put the ranks of the runs over the datasets into a table.
 
-    Return what is to be said of them, and the critical difference if any of them differ.
+    Return notes on them, and the critical difference if any of them differ.
     """
     names = scope["datasets"]
     assert isinstance(names, list)

@@ -343,7 +343,7 @@ def _in_whole(found: Gathered) -> Iterator[str]:
 
 
 def _variances(rows: Sequence[Mapping[str, Any]], *, is_test: bool) -> Iterator[str]:
-    """Say of each metric what the analysis of variance found, from which its tests follow."""
+    """Yield one note per metric with its analysis of variance, on which its tests are based."""
     found = {row["metric"]: row["variance"] for row in rows if "variance" in row}
     for metric, one in found.items():
         ratio, p = one["variance_ratio"], one["p_of_runs"]

@@ -41,7 +41,7 @@ class Explanation:
 
     `relation` has the columns `rank, doc_id, score, relevance, value_so_far, part`, and `text` if
     the dataset has texts of documents. `recomputed` is the value that today's formula gives for the
-    stored list, or None if metric or protocol are gone. `query_text` is that of the query. `counted` is
+    stored list, or None if metric or protocol are gone. `query_text` is the query's text. `counted` is
     the number of queries that the run's value is of, and `left_out` has, for each reason why others are
     left out of it, their number and the first of them. `tie_range` has the lowest and the highest
     value over all orders of documents with equal scores, if they differ. `notes` say whether the

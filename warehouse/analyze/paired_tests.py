@@ -487,7 +487,7 @@ def _as_shown(row: dict[str, Any], found: Gathered) -> None:
 def _bound(rows: list[dict[str, Any]], found: Gathered, how: How) -> None:
     """Claim no more than the queries of each pair can give, which `least_p` says.
 
-    It is the least p of all choices of signs (`least_p` in functions.sql), in Tukey's test that of all
+    It is the least p of all choices of signs (`least_p` in functions.sql), in Tukey's test of all
     exchanges of the runs' values on each query. Tests that suppose normal differences have no least p,
     but only where these have a spread. No bootstrap interval is given where no p could be below alpha.
     """

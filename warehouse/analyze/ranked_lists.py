@@ -63,7 +63,7 @@ def make_tables(con: Connection, runs: Sequence[Run], protocol: Protocol, depth:
         ((dataset,),) = con.execute(
             "select distinct dataset from run_version where run_id = $1", [runs[0].run_id]
         ).fetchall()
-        scope.beside(dataset)
+        scope.other_data(dataset)
     cuts = [cut for cut in (depth, protocol.depth) if cut is not None]
     ranked = ranked_sql(whole_lists(protocol), min(cuts) if cuts else None)
     sql = render("analyses/agree_lists", ranked=ranked)

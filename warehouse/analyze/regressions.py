@@ -269,10 +269,10 @@ class Comparison:
             out = "out of bounds" if self.verdict == "worse" else "good"
             return f"{self.run}{value} is {out}"
         p = "" if self.p is None else f", p {equal_or_below(self.p)}"
-        how = "good beside"
+        how = "good compared with"
         if self.verdict == "worse":
             is_worse = self.difference and (self.difference > 0) == (self.direction == "lower")
-            how = "worse than" if is_worse else "out of bounds beside"
+            how = "worse than" if is_worse else "out of bounds compared with"
         return f"{self.run}{value} is {how} {self.against} {self.their_value:.4f}{p}"
 
     def as_dict(self, gate: Gate) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _NOT_MAPPED = "failed to map segment"
 _HELP = {"-h", "--help"}
 # The share of the memory a process may map that DuckDB and its libraries take.
 _LEAST = 256 << 20
-# Signals besides Ctrl-C: a service is stopped, its time is up, its terminal is closed.
+# Signals other than Ctrl-C: a service is stopped, its time is up, its terminal is closed.
 _END_SIGNALS = ("SIGTERM", "SIGHUP")
 # Number of new objects before the first garbage collection: imports make many, and few are garbage.
 _GARBAGE_THRESHOLD = 100_000

@@ -7,7 +7,7 @@ is in `trec_eval`). It has:
 - `EXAMPLES`: for each command its examples, which end its help and are run by a test. The function
   of `metrics` is called metrics, and of `metrics show`, show.
 - perhaps `ALSO`: other names of the commands below it.
-- perhaps `INSTEAD`: options of other programs that people try, with what to write instead.
+- perhaps `INSTEAD`: options of other programs that people try, with their substitutes.
 - perhaps `SETTINGS`: settings of Typer's context.
 
 Nothing else lists the commands; extensions name their modules. A call imports only the module of
@@ -259,7 +259,7 @@ def examples() -> dict[str, Sequence[str]]:
 def application(words: Sequence[str] = (), *, shows_all: bool = False) -> typer.Typer:
     """Return the application with the command that some words call, or with all if it is none of ours.
 
-    Its help leaves out what few need, unless it `shows_all`.
+    Its help leaves out options that few need, unless it `shows_all`.
     """
     app = typer.Typer(
         name="warehouse",
@@ -358,7 +358,7 @@ def completed(words: Sequence[str]) -> list[str]:
 
 
 def explained(error: typer.TyperException, words: Sequence[str]) -> str:
-    """Return Typer's message about wrong words, with what to do about it."""
+    """Return Typer's message about wrong words, with advice."""
     name = words[0]
     option = getattr(error, "option_name", "")
     instead = getattr(module(name), "INSTEAD", {}).get(option)

@@ -75,7 +75,7 @@ _METRIC = (
     "'gain = nDCG(dcg=exp-log2)@10'; repeatable."
 )
 Metrics = Annotated[list[str] | None, _METRIC, "-m", {"autocompletion": completion.metrics}]
-# Metrics to show: what is not stored is computed.
+# Metrics to show: values that are not stored are computed.
 SHOWN_BY_DEFAULT = "those that warehouse.toml names, else those stored, else nDCG@10 AP P@10 RR"
 ShownMetrics = Annotated[
     list[str] | None,
@@ -165,7 +165,7 @@ Format = Annotated[str, format_option()]
 # eager, as the output is
 SafeCsv = Annotated[
     bool,
-    "For spreadsheets: in CSV and TSV, no text is a formula (=cmd); it gets a ' before it.",
+    "In CSV and TSV, put a ' before text that a spreadsheet would run as a formula (=cmd).",
     {"is_eager": True},
 ]
 # eager: it is known when the format is chosen
@@ -210,7 +210,7 @@ By = Annotated[
     Literal["run", "query"],
     "What a task of --engine computes: whole runs or, for very large ones, queries.",
 ]
-LockTimeout = Annotated[float, "Seconds to wait, once next, for a locked file.", {"min": 0}]
+LockTimeout = Annotated[float, "How many seconds to wait for a locked database.", {"min": 0}]
 
 
 def check_engine(engine: str, **given: bool) -> None:

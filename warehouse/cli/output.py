@@ -32,8 +32,8 @@ def say(text: str, screen: Screen | None = None) -> None:
     Next to a table on a screen it is dim.
     """
     shown = visible(text, lines=True)
-    is_beside = screen is not None and sys.stderr.isatty()
-    print(screen.dim(shown) if screen and is_beside else shown, file=sys.stderr)
+    has_table = screen is not None and sys.stderr.isatty()
+    print(screen.dim(shown) if screen and has_table else shown, file=sys.stderr)
 
 
 def warn(text: str) -> None:

@@ -26,7 +26,7 @@ _UNITS = ("kB", "MB", "GB", "TB")
 class Progress:
     """Counts the steps of a command and draws a bar, with the time that is left if it can be known.
 
-    `what` says what is done, `unit` is the word for a step, if there are any, and `total` their
+    `what` names the work, `unit` is the word for a step, if there are any, and `total` their
     number; 0 is unknown.
     `sizes` has the bytes of each source by the label of its step: then the bar shows how many are
     read. Within a step it moves with the statement that the engine runs.
@@ -52,7 +52,7 @@ class Progress:
         self._stack = ExitStack()
 
     def step(self, label: str) -> None:
-        """Count one more: what the label names is done."""
+        """Count one more: the labelled step is done."""
         self.done += 1
         self.label = label
         self._read += self.sizes.get(label, 0)

@@ -1,4 +1,4 @@
-"""Limits of what is loaded: a file may come from others, and may be made to fill a disk or a memory.
+"""Limits of loaded files: a file may come from others, and may be made to fill a disk or a memory.
 
 They stand under [limits] in `warehouse.toml`; a file that says nothing has the defaults here.
 """
@@ -53,7 +53,7 @@ def _above(source: str, what: str, key: str) -> InputError:
 def current() -> Limits:
     """Return the limits of the project in the current folder.
 
-    Those of a file that is wrong, or another user's, are the defaults: what asks for it tells of it.
+    A file that is wrong, or another user's, has the defaults; code that needs the file reports why.
     """
     try:
         here = project.current()

@@ -240,7 +240,7 @@ def _statement(
 
 
 def _kind(metric: Metric) -> str:
-    """Return whether a metric is in Python, or what its template defines."""
+    """Return whether a metric is in Python, or its template's definition."""
     return "python" if metric.definition.function is not None else metric.definition.kind
 
 
@@ -262,7 +262,7 @@ def _in_line(text: str) -> str:
 
 
 def _steps(work: Plan, read: Iterable[str], **words: object) -> dict[str, str]:
-    """Return some tables of a plan and in scope, and what they read, each before its readers.
+    """Return some tables of a plan and in scope, and their inputs, each before its readers.
 
     `words` are what the templates of the tables in scope ask for, apart from names of tables.
     """

@@ -44,7 +44,7 @@ class Computation:
     def compute(
         self, work: Plan, listed: Sequence[int], on_metric: Callable[[str], None] | None
     ) -> None:
-        """Compute what is pending; the predictions of the runs that are listed are read."""
+        """Compute pending metrics; the predictions of the runs that are listed are read."""
         if listed:
             Scope(self.con).predictions(listed)
         with self.metrics_context(work):

@@ -1,4 +1,4 @@
-"""Running a plan: the one place where metrics are computed, for stored runs and for files alike.
+"""Running a plan: the one module where metrics are computed, for stored runs and for files alike.
 
 The engine works on the tables that its caller has filled by `Scope`, and on `pending
 (evaluation_id, run_id, metric_number, kind, aggregate)`, which says what is to be computed. It writes
@@ -121,7 +121,7 @@ def _weigh(con: duckdb.DuckDBPyConnection, work: Plan, pending: _Pending) -> Non
 
 
 def _read_again(missing: _Pending) -> list[list[Metric]]:
-    """Group the metrics whose rows become a table by what their rows are.
+    """Group the metrics whose rows become a table by the kind of their rows.
 
     These are metrics in Python, a project's metrics, whose rows are checked, and pooled metrics.
     """

@@ -53,7 +53,7 @@ def evaluate(
     buckets: int | None = None,
     exchange: str | os.PathLike[str] | None = None,
 ) -> Outcome:
-    """Compute what is missing or stale; the arguments are as in `Warehouse.evaluate`."""
+    """Compute missing or stale values; the arguments are as in `Warehouse.evaluate`."""
     check_at_least(1, qrels=qrels)
     division = _division(engine, master, by, buckets, exchange)
     rules, sliced = protocols.get(protocol), check_names("slices", slices)
@@ -105,12 +105,12 @@ def compute(
     on_metric: Callable[[str], None] | None = None,
     division: Division | None = None,
 ) -> Outcome:
-    """Compute what is missing or stale for some jobs.
+    """Compute missing or stale values for some jobs.
 
     The values of a window of runs are precomputed, and the file is opened for writing to store
     them: memory does not grow with the number of runs, and nobody else who writes waits long. If what
     they depend on has changed by then, they are recomputed, at last while the file is open. Values
-    of the parts of a slice always are, because its members may depend on those of the whole. With a
+    of the parts of a slice always are, because its members may depend on the whole's. With a
     `division`, an engine precomputes the values.
     """
     work = _Work(jobs, dataset, runs, qrels, dry_run, on_metric, division)
@@ -131,7 +131,7 @@ def compute(
 
 @dataclass
 class _Work:
-    """One call of `compute`: what it was asked for, and what it has computed and stored."""
+    """One call of `compute`: its arguments, and the computed and stored values."""
 
     jobs: Sequence[Job]
     dataset: str | None

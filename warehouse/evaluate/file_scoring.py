@@ -136,7 +136,7 @@ class Kept:
     numbering: tuple[object, ...] | None = None
 
     def forget(self) -> None:
-        """Keep nothing, as after an error: what is in scope may be only a part."""
+        """Keep nothing, as after an error: the tables in scope may be incomplete."""
         self.tables = self.numbering = None
 
 
@@ -354,7 +354,7 @@ def _is_same(one: object, other: object) -> bool:
 class Counts:
     """How a run and the qrels fit together.
 
-    How many queries are judged, how many of them the run answers, how many it answers beside, how
+    How many queries are judged, how many of them the run answers, how many others it answers, how
     many of its documents are judged for their query, and how many are not left out.
     """
 

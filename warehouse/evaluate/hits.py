@@ -26,7 +26,7 @@ _FEW_JUDGMENTS = 10
 def by_position(
     con: duckdb.DuckDBPyConnection, protocol: Protocol, rows: int, *, numbered: bool = False
 ) -> str:
-    """Return the query that makes the hits of so many predictions from their places in the source.
+    """Return the query that makes the hits of so many predictions from their positions in the source.
 
     No run among them may be out of order. `list_step` says whether any scores are equal. `numbered`
     says that the documents are numbers.

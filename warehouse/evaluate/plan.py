@@ -55,7 +55,7 @@ class _Read:
         return frozenset(need for table in self.scope if (need := relations.SCOPE[table]))
 
     def add(self, table: str, scope: Iterable[str]) -> None:
-        """Add a table of the plan, and what it reads in scope."""
+        """Add a table of the plan, and its inputs in scope."""
         self.tables[table] = None
         self.scope |= dict.fromkeys(scope)
 
@@ -363,7 +363,7 @@ class Plan:
 
 
 def _assumed(relation: Relation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with what the relation assumes in place of those that are left open."""
+    """Return the parameters, with the relation's assumptions for open ones."""
     given = {key: value for key, value in params.items() if value is not None}
     return {**params, **relation.assumes, **given}
 

@@ -54,7 +54,7 @@ class Precomputation(Computation):
 
     def __exit__(self, kind: object, *_: object) -> None:
         self.close()
-        if kind is not None:  # else unfinished tables would shadow those of the file
+        if kind is not None:  # else unfinished tables would shadow the file's
             for table in (*_VALUES, *_COPIES):
                 self._staging.con.execute(f"drop table if exists temp.{table}")
 
@@ -93,7 +93,7 @@ class Precomputation(Computation):
         return in_batches(group, most or BATCH_COPIED)
 
     def copy_inputs(self, work: Plan, qrels_id: int) -> None:
-        """Copy what the metrics of the runs in scope read."""
+        """Copy the rows that the metrics of the runs in scope read."""
         self._staging.con.execute(
             render(
                 "statements/ahead_batch",
@@ -111,7 +111,7 @@ class Precomputation(Computation):
 
     @contextmanager
     def metrics_context(self, work: Plan) -> Iterator[None]:
-        """Close the file while metrics are computed, if they read only what was copied."""
+        """Close the file while metrics are computed, if they read only copies."""
         if work.needs <= _COPIED:
             self.close()
         yield

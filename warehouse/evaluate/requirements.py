@@ -21,14 +21,14 @@ _NEEDS: Mapping[Subject, str] = {"document": "attributes", "query": "query_attri
 # Data of a dataset apart from its qrels and runs, which most metrics do not need.
 # Judges' assessments of the answers of stored runs.
 ASSESSED = frozenset({"assignments", "citations"})
-_BESIDE = frozenset({"training", *_NEEDS.values(), *ASSESSED})
+_OPTIONAL = frozenset({"training", *_NEEDS.values(), *ASSESSED})
 # A value of `weight` that is not an attribute: see relations/weights.
 _NO_ATTRIBUTES = {"queries": ("relevant",)}
 
 
 def contents(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> Contents:
     """Return hashes of a dataset's training set, of the attributes that are read and of its nuggets."""
-    if not work.needs & _BESIDE:
+    if not work.needs & _OPTIONAL:
         return Contents()
     training = current_training(con, dataset)
     Scope(con).attributes(dataset)
@@ -135,7 +135,7 @@ def _hashes(
 
 def lacking_stored(con: duckdb.DuckDBPyConnection, work: Plan, dataset: str) -> list[str]:
     """Return a sentence for each metric that reads something a dataset does not have."""
-    if not work.needs & _BESIDE:
+    if not work.needs & _OPTIONAL:
         return []
     Scope(con).attributes(dataset)
     names: dict[Subject, list[str]] = {}
@@ -219,7 +219,7 @@ def _without(
 
 
 def of_stored_runs(work: Plan) -> list[str]:
-    """Return a sentence for each metric that reads what only stored runs have."""
+    """Return a sentence for each metric that reads data of stored runs only."""
     return list(_unjudged(work, None, ""))
 
 

@@ -31,14 +31,14 @@ class Scope:
     The same templates score stored runs, files, parts of slices and trial fusions, because each of
     them fills the same tables, by the methods of this class and nowhere else. The tables:
 
-    | name | columns | what it holds |
+    | name | columns | contents |
     |---|---|---|
     | `scope_run` | run_id | the runs to evaluate |
     | `scope_ranking` | run_id, query_id, num_ret, whole_num_ret | the length of each ranked list, and \
 that of the whole list where only a part of it is in scope |
     | `scope_hit` | run_id, query_id, doc_id, relevance, rank, whole_rank, rel_so_far, nonrel_so_far \
 | judged documents that were retrieved; `rank` counts the documents of the part in scope, \
-`whole_rank` those of the whole list; the last two count the documents down to this one with a \
+`whole_rank` the ones of the whole list; the last two count the documents down to this one with a \
 relevance of 1 and above, and from 0 to below 1 |
     | `scope_prediction` | run_id, query_id, doc_id, score, position, lower_is_better | whole ranked \
 lists, for metrics that read them |
@@ -209,9 +209,9 @@ that sorts as the ids do, or text if there are very many |
         self._query_keys(rows, lists, num_queries)
         self.qrels(kind, rows)
         self.whole_qrels(rows)
-        self.beside(dataset)
+        self.other_data(dataset)
 
-    def beside(self, dataset: str) -> None:
+    def other_data(self, dataset: str) -> None:
         """Put the attributes and the training set of a dataset in scope."""
         self.attributes(dataset)
         found = current_training(self._con, dataset)
@@ -239,7 +239,7 @@ that sorts as the ids do, or text if there are very many |
         self._con.execute(render("scope/attributes", dataset=dataset))
 
     def answers(self, *, of_part: bool = False) -> None:
-        """Put what judges say of the answers of the runs in scope in scope, or of those to a part."""
+        """Make the assessments of the answers of the selected runs available to metrics."""
         self._con.execute(render("scope/answers", of_part=of_part))
 
     def read_qrels(

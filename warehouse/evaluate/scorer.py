@@ -25,7 +25,7 @@ class Scorer:
     """Qrels and metrics that are ready to score runs: see `scorer`.
 
     A call scores one run and returns the `Scores` of `score`, with the same values. They are there
-    until the next call, or until the scorer is closed; take what you need of them before. A scorer
+    until the next call, or until the scorer is closed; take the values that you need before. A scorer
     belongs to the thread that made it.
     """
 

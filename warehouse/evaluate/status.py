@@ -1,4 +1,4 @@
-"""The state of a file: what is missing, stale, red or orphaned, and the cost of computing it."""
+"""The state of a file: missing, stale, red or orphaned values, and the cost of computing it."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _of_protocol(
     if all(c.qrels_id is None for c in asked.values()):
         return rows, 0, 0
     read: set[str] = set()
-    # what the whole lacks comes first, as in `evaluate`: slices may be made from its values
+    # missing values of the whole come first, as in `evaluate`: slices may be made from its values
     whole: list[tuple[str, str, str, str]] = []
     for slice, metrics in known.items():
         work = plan(metrics.values(), rules)

@@ -1,4 +1,4 @@
-"""Evaluating stored runs: computes what is missing or stale, in one transaction."""
+"""Evaluating stored runs: computes missing or stale values, in one transaction."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Job:
 class Outcome:
     """The outcome of an evaluation or, as a dry run, its plan.
 
-    The values of a window of runs have the same time `at`, here that of the last one, so that a board
+    The values of a window of runs have the same time `at`, the last one's here, so that a board
     as of some moment never has a run by half.
     `notes` say which queries have nothing relevant.
     `unfit` has, by dataset, the metrics left out because its qrels cannot give them. `slices` has a
@@ -71,7 +71,7 @@ class Outcome:
     notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, other: Outcome) -> None:
-        """Add what was done for other runs, later."""
+        """Add the outcome for other runs, later."""
         self.computed += other.computed
         self.stale += other.stale
         self.up_to_date += other.up_to_date
@@ -107,7 +107,7 @@ class Outcome:
 def look(
     con: duckdb.DuckDBPyConnection, jobs: Iterable[Job], asked: Sequence[Candidate]
 ) -> tuple[list[Job], Outcome]:
-    """Return the jobs that can be done, and what they would do."""
+    """Return the jobs that can be done, and their plans."""
     outcome = Outcome()
     possible: list[Job] = []
     for job in jobs:
@@ -183,7 +183,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """One call of `evaluate`, with what all of its steps share."""
+    """One call of `evaluate`, with the values that its steps share."""
 
     con: duckdb.DuckDBPyConnection
     outcome: Outcome
@@ -199,7 +199,7 @@ class _Evaluation:
     def whole(
         self, work: Plan, group: Sequence[Candidate], qrels_id: int, contents: Contents
     ) -> None:
-        """Compute what is pending for the whole of a dataset."""
+        """Compute pending metrics for the whole of a dataset."""
         listed = "predictions" in work.needs
         computation = self.computation
         for batch in computation.batches(group, BATCH_LISTED if listed else None):
@@ -228,7 +228,7 @@ class _Evaluation:
         qrels_id: int,
         contents: Contents,
     ) -> None:
-        """Compute what is pending for the parts of a slice, after the whole."""
+        """Compute pending metrics for the parts of a slice, after the whole."""
         con, scope, protocol = self.con, self.scope, work.protocol
         kind = qrels_kind(con, qrels_id)
         scope.stored_truth(qrels_id)
@@ -289,7 +289,7 @@ class _Evaluation:
         slice_id: int | None = None,
         by: str = "",
     ) -> bool:
-        """Make and count the table of what is pending; return whether there is anything to compute."""
+        """Make and count the table of pending metrics; return whether there is anything to compute."""
         # what is current is kept when a transaction ends: while it writes, only what it reads is right
         is_current = self.dry_run and slice_id is None and _is_current(self.con, qrels_id)
         _find_pending(self.con, work, group, qrels_id, contents, slice_id, is_current=is_current)
@@ -305,7 +305,7 @@ class _Evaluation:
         self.scope.hits(work.protocol, qrels_id)
 
     def _record(self, work: Plan, qrels_id: int, *, slice_id: int | None = None) -> None:
-        """Write what is pending to the catalogue of evaluations."""
+        """Write pending evaluations to the catalogue of evaluations."""
         following = [str(m) for m in work.queries if work.follows_source(m)]
         follows = work.protocol.ties == "input"
         if following and not follows:  # the positions in the source are in the hash

@@ -71,11 +71,11 @@ def compute_missing(
             lacking[without].append(metric)
     if not lacking:
         return {}
-    if slice is not None:  # if the slice has changed, nothing by it is there any more
+    if slice is not None:  # a changed slice has no stored values
         lacking = defaultdict(list, {tuple(runs): list(metrics)})
     made: dict[str, set[str]] = {}
     by, suffix = ([], "") if slice is None else ([slice], f" by {slice}")
-    with _beside(con, protocol, [run for some in lacking for run in some], slice, metrics):
+    with _with_stored(con, protocol, [run for some in lacking for run in some], slice, metrics):
         for some, those in lacking.items():
             done = stored_runs.evaluate(con, stored_runs.Job(plan(those, protocol), by=by), some)
             for dataset, run, name, _ in done.details:
@@ -95,13 +95,13 @@ def compute_curve(
     job = stored_runs.Job(plan([curve], protocol))
     found = stored_runs.evaluate(con, job, runs, dry_run=True)
     if found.computed:
-        with _beside(con, protocol, runs):
+        with _with_stored(con, protocol, runs):
             found = stored_runs.evaluate(con, job, runs, on_metric=on_curve)
     return found
 
 
 @contextmanager
-def _beside(
+def _with_stored(
     con: duckdb.DuckDBPyConnection,
     protocol: Protocol,
     runs: Sequence[Candidate],

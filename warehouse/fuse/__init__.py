@@ -1,4 +1,4 @@
-"""Merging runs: the lists of some runs become those of a new one, by one of the methods in `sql/fusion`.
+"""Merging runs: the lists of some runs become a new one's lists, by one of the methods in `sql/fusion`.
 
     fused_run         (run_number, run_id)   the runs that are merged, numbered by their ids
     fused_query       (query_id)   the queries whose lists are merged

@@ -53,7 +53,7 @@ def stage_table(
     normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Store[LoadedAttributes]:
-    """Stage a table of attributes; return what stores it, as `keep`."""
+    """Stage a table of attributes; return the function that stores it, as `keep`."""
     steps.check_name("dataset", dataset)
     if name is not None:
         steps.check_name("table of attributes", name)

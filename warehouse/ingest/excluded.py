@@ -15,7 +15,7 @@ from warehouse.sql_text.quoting import literal
 def stage_list(
     con: duckdb.DuckDBPyConnection, source: object, dataset: str, name: str
 ) -> steps.Store[attributes.LoadedAttributes]:
-    """Stage a list of pairs of a query and a document; return what stores it under a name.
+    """Stage a list of pairs of a query and a document; return the function that stores it under a name.
 
     A list of other content becomes the new version of the name.
     """

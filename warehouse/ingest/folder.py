@@ -56,7 +56,7 @@ def look_into(folder: Path, dataset: str) -> Folder:
     anything, those of a test are the qrels, those of training are the training set, and all of them are
     the qrels if there is no test. Raises UsageError if there is no such folder, if
     nothing in it can be loaded, or if it has several qrels. In a folder of BEIR the qrels are the set of
-    the test, or the only ones; what is beside them is looked at as in any folder.
+    the test, or the only ones; what is temporary them is looked at as in any folder.
     """
     if not folder.is_dir():
         if folder.exists():
@@ -101,7 +101,7 @@ def look_into(folder: Path, dataset: str) -> Folder:
     )  # fmt: skip
 
 
-def beside_texts(file: Path) -> list[str]:
+def attribute_keys(file: Path) -> list[str]:
     """Return the keys of BEIR's queries or documents other than ids and texts, by the first one."""
     with file.open(encoding="utf-8-sig") as lines, contextlib.suppress(ValueError):
         first = json.loads(next(lines, ""))
@@ -113,7 +113,7 @@ def _files(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
     """Yield the files below a folder, and folders that hold one table in parts, by their paths.
 
     A bundle, which has data that are loaded already, is yielded as a whole. Links are followed, and
-    what is met a second time is passed over.
+    files met a second time are passed over.
     """
     seen = set() if seen is None else seen
     if (real := folder.resolve()) in seen:
@@ -146,8 +146,8 @@ def _kind(con: duckdb.DuckDBPyConnection, path: Path, folder: Path) -> _Role | N
     with contextlib.suppress(WarehouseError), open_file(path, hashed=False) as file:
         if file.suffix in _WHOLE or len(file.head) == file.size:
             return _fitting(con, Path(file.path), name)
-        with tempfile.TemporaryDirectory() as beside:
-            part = Path(beside) / f"part{file.suffix}"
+        with tempfile.TemporaryDirectory() as temporary:
+            part = Path(temporary) / f"part{file.suffix}"
             part.write_bytes(file.head[: file.head.rfind(b"\n") + 1])
             return _fitting(con, part, name)
     return None

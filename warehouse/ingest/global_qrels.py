@@ -41,7 +41,7 @@ def stage_global(
 
 
 def expand(con: duckdb.DuckDBPyConnection, everywhere: Everywhere, dataset: str) -> Staged:
-    """Make the judgments of all queries out of what is staged, in an open warehouse."""
+    """Make the judgments of all queries out of the staged documents, in an open warehouse."""
     of_runs = (render("ingest/queries_of_runs", dataset=dataset), "the runs")
     staged, (sql, whose) = everywhere.documents, everywhere.queries or of_runs
     con.execute(f"create temp table staged as\n{for_queries(sql)}")

@@ -35,7 +35,7 @@ def log_run(
 ) -> Path:
     """Write a run into a spool folder, from which `warehouse sync` loads it; return its file.
 
-    `scores` is what `Warehouse.ingest_run` takes, as `{query: {document: score}}`. The run's name is
+    `scores` is as for `Warehouse.ingest_run`, as `{query: {document: score}}`. The run's name is
     `name`, by default the system and the step, as in "ours-1200"; the step is a tag, too. The file is
     complete as soon as it is there, and never changes: its name has a hash of the content. Next to it,
     and before it, its side-car is written. No database is opened, so that any number of processes may

@@ -125,7 +125,7 @@ def stage_training(
     replace: bool = False,
     **how: Unpack[JudgmentRows],
 ) -> steps.Store[steps.Loaded]:
-    """Stage the training set of a dataset; return what stores it."""
+    """Stage the training set of a dataset; return the function that stores it."""
     steps.check_name("dataset", dataset)
     staged = readers.stage(con, source, "training", **how)
     return partial(store_qrels, staged=staged, dataset=dataset, label=label, replace=replace)

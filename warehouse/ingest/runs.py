@@ -76,7 +76,7 @@ def stage_run(
     replace: bool = False,
     **how: Unpack[Rows],
 ) -> steps.Store[steps.Loaded]:
-    """Stage a run; return what stores it, as `store_run`."""
+    """Stage a run; return the function that stores it, as `store_run`."""
     options = options or RunOptions()
     check_names(dataset, options)
     how["repeated"] = row_rules.best_is(how.get("repeated"), lowest=options.lower_is_better)
@@ -351,7 +351,7 @@ def _put_otherwise(
     lying: Sequence[Mapping[str, Any]],
     run_id: int,
 ) -> str:
-    """Name what of the predictions of a staged run is otherwise in a stored one with its content.
+    """Name the difference between the predictions of a staged run and of a stored one with its content.
 
     They may stay in another file than this one; `lying` has the files that are not stored yet. The
     content has no order, but under some protocols equal scores stand as in the source.
@@ -373,7 +373,7 @@ def _put_otherwise(
 def _stored_otherwise(
     current: Mapping[str, Any], tags: Mapping[str, str], options: RunOptions, put: str
 ) -> str:
-    """Name what is given now but stored differently, as the system; empty if nothing is."""
+    """Name the property that is given now but stored differently, as the system; empty if nothing is."""
     exact = options.exact
     differs = {
         "system": (options.system is not None or "system" in exact)

@@ -288,7 +288,7 @@ def _check_queries(con: duckdb.DuckDBPyConnection, staged: StagedScores, options
 
 
 def _left_out(con: duckdb.DuckDBPyConnection, staged: StagedScores) -> Iterator[str]:
-    """Take away metrics that are neither means nor sums over the queries; say what is left out."""
+    """Take away metrics that are neither means nor sums over the queries; name them."""
     rows = con.execute("delete from score_set where is_other returning metric").fetchall()
     others = sorted({str(metric) for (metric,) in rows})
     neither = "the value over all queries is neither the mean nor the sum of the queries' values"

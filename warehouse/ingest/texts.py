@@ -56,7 +56,7 @@ def stage(
     normalise: str | None = None,
     replace: bool = False,
 ) -> steps.Store[LoadedTexts]:
-    """Stage a table of texts; return what stores it."""
+    """Stage a table of texts; return the function that stores it."""
     steps.check_name("dataset", dataset)
     if name is not None:
         steps.check_name("table of texts", name)

@@ -252,7 +252,7 @@ def _replace(
 
 
 def _check_needed(text: str, p: Parameter, found: Template, settled: Mapping[str, Value]) -> None:
-    """Refuse a value without the parameter that it needs, or beside one that it excludes."""
+    """Refuse a value without the parameter that it needs, or next to one that it excludes."""
     value = settled[p.name]
     for other, excluded in p.excludes.get(str(value), {}).items():
         if settled[other] == excluded:
@@ -266,10 +266,10 @@ def _check_needed(text: str, p: Parameter, found: Template, settled: Mapping[str
         if needed == WEIGHT:
             example = f"{found.name}({p.name}={value}, {needed}=relevant)"
         raise UsageError(f"{text}: {p.name}={value} needs a {needed}, as in {example}")
-    highest, beside = p.at_most.get(str(value)), settled.get(needed or "")
-    if highest is not None and isinstance(beside, int | float) and beside > highest:
+    highest, needed_value = p.at_most.get(str(value)), settled.get(needed or "")
+    if highest is not None and isinstance(needed_value, int | float) and needed_value > highest:
         raise UsageError(
-            f"{text}: with {p.name}={value} the {needed} is at most {bound(highest)}, not {beside}"
+            f"{text}: with {p.name}={value} the {needed} is at most {bound(highest)}, not {needed_value}"
         )
     if p.only_for is not None and value is not None:
         other, wanted = p.only_for

@@ -85,8 +85,8 @@ class Protocol:
         """Return the inputs needed in scope to leave documents out: see relations.SCOPE."""
         if self.exclude is None:
             return frozenset()
-        beside = {SELF: (), TRAINING: ("training",)}.get(self.exclude, ("query_attributes",))
-        return frozenset({"predictions", *beside})
+        more = {SELF: (), TRAINING: ("training",)}.get(self.exclude, ("query_attributes",))
+        return frozenset({"predictions", *more})
 
     @property
     def attributes(self) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Read runs, qrels and training sets, from files of many formats and Python objects, into one table.
 
 The way of a source: `files` opens it, `registry` finds its format, the format reads it into the table
-`staged`, and `checks` refuses what cannot be taken.
+`staged`, and `checks` refuses bad rows.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def refuse_rules(where: str | None, repeated: str | None) -> None:
 
 
 def clear(con: Connection) -> None:
-    """Remove what was staged last."""
+    """Remove the rows that were staged last."""
     tables = ("staged", "staged_ranking", "staged_empty", "list_step")
     con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
 
@@ -227,7 +227,7 @@ def _read_where(
 
 
 def _normalise(con: Connection, staged: Staged, expression: str) -> None:
-    """Make the document ids again by an expression, and what follows from them."""
+    """Make the document ids again by an expression, and the rows derived from them."""
     from warehouse.readers.normalise import normalise
 
     within = [column for column in KEYS[staged.kind] if column != "doc_id"]

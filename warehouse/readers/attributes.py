@@ -32,7 +32,7 @@ class StagedAttributes:
     """The rows that `stage_attributes` read into the temporary table `staged_attribute`.
 
     `columns` is `{attribute: type}` in the order of the source; `num_subjects` counts the rows of the
-    source, `num_values` those of the table.
+    source, `num_values` the number in the table.
     """
 
     subject: Subject

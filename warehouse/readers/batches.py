@@ -28,7 +28,7 @@ from warehouse.readers.records import is_records
 _BYTES = 1 << 27
 _FILES = 200
 _OTHER_FILES = 40
-# The format of files that can be read together, and what else they share.
+# The format of files that can be read together, and their other common properties.
 _Key = tuple[FileFormat, tuple[object, ...]]
 
 
@@ -67,7 +67,7 @@ class Group:
     def read(self, con: Connection) -> Iterator[Batch | Refusal]:
         """Stage the runs, all at once if nothing is in doubt, else one after another.
 
-        The tables are those of `readers.stage`, made again each time; a batch that is together also
+        The tables are as in `readers.stage`, made again each time; a batch that is together also
         has a column `run_number`.
         """
         if len(self.sources) > 1 and self.format is not None:
@@ -165,7 +165,7 @@ def _most_files() -> int:
 
 
 def _open(source: object, hashed: bool, watched: bool) -> tuple[object, contextlib.ExitStack]:
-    """Return a source, opened if it is a file, or its error, and what closes it."""
+    """Return a source, opened if it is a file, or its error, and the stack that closes it."""
     closing = contextlib.ExitStack()
     source = registry.meant(source, "run")
     if not isinstance(source, str | os.PathLike):

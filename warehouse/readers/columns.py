@@ -100,7 +100,7 @@ def choose(
     has_places: bool = False,
     sample: Sample = lambda name: (),
 ) -> tuple[dict[str, str], Ranking]:
-    """Return `{our name: their name}` for the columns to read, and what ranks a run.
+    """Return `{our name: their name}` for the columns to read, and the column that ranks a run.
 
     A column that may name several systems or splits holds their tags, `tag`. Another is known by
     the mapping, by our name, or by one of another program (see `candidates`). The value is under

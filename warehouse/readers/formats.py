@@ -27,7 +27,7 @@ class Confidence(IntEnum):
     """How sure a format is that a file is its own; of two that are equally sure, the first one wins."""
 
     NONE = 0
-    DEFAULT = 1  # nothing speaks for another format
+    DEFAULT = 1  # fallback: no other format matches
     SHAPE = 2  # the first line could be of this format
     SUFFIX = 3  # the file's name has its suffix
     LAYOUT = 4  # the first line has its fields, with numbers where numbers belong
@@ -40,7 +40,7 @@ class Confidence(IntEnum):
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file, as bytes and as text, and what is wanted of the file.
+    """The beginning of a file, as bytes and as text, and the contents that the caller wants.
 
     That is some contents, in columns of which some have these `names` if columns have names.
     """
@@ -127,7 +127,7 @@ class Format(ABC):
     """A format of sources.
 
     A new format is a subclass of `FileFormat` in a module named after it, and one instance in
-    `registry.FORMATS`: messages, help and guesses follow from what the class says of itself.
+    `registry.FORMATS`: messages, help and guesses follow from the class's own description.
     """
 
     name: ClassVar[str]

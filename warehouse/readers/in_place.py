@@ -172,7 +172,7 @@ def _database(con: Connection) -> Path:
 
 
 def _reason(file: PredictionFile, error: Exception) -> str:
-    """Return why a file cannot be read: it has changed, or what the error says."""
+    """Return why a file cannot be read: it has changed, or the error's text."""
     with contextlib.suppress(InputError), open_file(file.location) as opened:
         if opened.sha256 != file.sha256:
             return _CHANGED
@@ -183,7 +183,7 @@ def _reason(file: PredictionFile, error: Exception) -> str:
 def _reader(con: Connection) -> Iterator[Connection]:
     """Yield a connection to an engine of its own, with the same limits, which can open files.
 
-    The first one may be closed to them, and what is staged on it stays.
+    The first one may be closed to them, and tables staged on it stay.
     """
     sql = "select current_setting('memory_limit'), current_setting('threads')"
     ((memory_limit, threads),) = con.execute(sql).fetchall()

@@ -45,7 +45,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a file: its number of lines, and what it says.
+    """The header of a file: its number of lines, and its contents.
 
     `about` is None, with a warning, if it cannot be read.
     """

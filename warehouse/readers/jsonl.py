@@ -214,7 +214,7 @@ def _keys(file: LocalFile) -> dict[str, str]:
 
 
 def _first_objects(file: LocalFile) -> Iterator[dict[str, Any]]:
-    """Yield the first objects; what is none is passed over."""
+    """Yield the first objects, and pass over other values."""
     for number, line in enumerate(_first_lines(file), 1):
         try:
             value = json.loads(line)

@@ -1,4 +1,4 @@
-"""The kinds of rows that readers make, their columns, and what is said of a source that was read."""
+"""The kinds of rows that readers make, their columns, and notes on a source that was read."""
 
 from __future__ import annotations
 

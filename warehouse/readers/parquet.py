@@ -86,7 +86,7 @@ def read_parts(
 ) -> Reading:
     """Fill `staged` from files that are the parts of one table, in their order."""
 
-    def names() -> list[str]:  # with those of nested fields
+    def names() -> list[str]:  # with names of nested fields
         rows = con.execute("select name from parquet_schema($1)", [files[0].path]).fetchall()
         return [str(name) for (name,) in rows]
 

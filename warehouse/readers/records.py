@@ -29,7 +29,7 @@ class Records(ObjectFormat):
 
     Also lists of hits, one for each query, whose id is then its place from 0; and a matrix, where
     queries are rows and documents columns, with places from 0 as ids: an array of NumPy or PyTorch, or
-    a sparse one of SciPy, of which only what is stored is a value.
+    a sparse one of SciPy, of which only stored cells are values.
     """
 
     name = "records"
@@ -158,7 +158,7 @@ def _is_list(one: object) -> bool:
 
 
 def _as_array(one: Any) -> Any:
-    """Return an array of another library as one of NumPy; what has a method `tolist` as it is."""
+    """Return an array of another library as one of NumPy; an object with a method `tolist` as it is."""
     if hasattr(one, "tolist") or not hasattr(one, "__array__") or is_table(one):
         return one
     import numpy as np

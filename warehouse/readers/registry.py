@@ -1,4 +1,4 @@
-"""The formats: the one place that knows all of them, and what follows from their descriptions."""
+"""The formats: the one module that knows all of them, and values derived from their descriptions."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file behind a URL, with what a path has of use for loading it.
+    """A file behind a URL, with the methods of a path that loading uses.
 
     If it was found in a list, `listed` has the states of all files in the list by their URLs, and the
     store is not asked again; `afresh` is the same file without them.
@@ -157,7 +157,7 @@ def location(text: str | os.PathLike[str]) -> Location:
 
 
 def afresh(file: Location) -> Location:
-    """Return a file without what a list has said of it."""
+    """Return a file without the facts that a list of files gave about it."""
     return file.afresh if isinstance(file, RemoteFile) else file
 
 

@@ -1,4 +1,4 @@
-"""Tables that are filtered by a condition, or that have lists in the place of single documents."""
+"""Tables that are filtered by a condition, or that have lists instead of single documents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which rows of a source are read: those for which a condition is true, and one of those that repeat.
 
 Every format fills the table `staged`, and the rules are applied there, before the rows are checked. So
-they work in every format, and what is wrong in a row that is left out does not matter.
+they work in every format, and problems of a row that is left out do not matter.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from warehouse.sql_text import expressions
 
-# How one row is made of those that have the same key: one of them, or what they are together.
+# How one row is made of those that have the same key: one of them, or their combination.
 REPEATED = ("first", "last", "best", "max", "min", "sum", "count")
 CONDITION = "write one condition over the columns of the file, as in rating >= 4"
 
 
 @dataclass(frozen=True)
 class RowRules:
-    """A condition over our columns, and what becomes of rows that repeat; `warnings` are sentences.
+    """A condition over our columns, and the rule for rows that repeat; `warnings` are sentences.
 
     Where all rows are `all_alike`, one relevance is given for them, and a table needs no column of it.
     An expression that gives the relevance `reads_words` if it has a text.

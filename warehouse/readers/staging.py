@@ -64,7 +64,7 @@ def row_count(con: Connection, table: str = "staged") -> int:
 
 
 def first_values(con: Connection, relation: str, column: str) -> list[Any]:
-    """Return the first values of a column, as a sample of what it holds."""
+    """Return the first values of a column, as a sample of its contents."""
     return [one for (one,) in con.execute(f"select {column} from {relation} limit 100").fetchall()]
 
 

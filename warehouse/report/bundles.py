@@ -147,8 +147,8 @@ def _write(
         _QRELS: "select query_id, doc_id, relevance, iteration from store.judgment "
         f"where qrels_id = {qrels['qrels_id']} order by query_id, doc_id, iteration"
     }
-    beside = _beside(con, dataset, work)
-    data |= beside
+    more_files = _other_inputs(con, dataset, work)
+    data |= more_files
     described = []
     for run in runs:
         run["file"] = f"data/runs/{run['number']:03}.parquet"
@@ -186,8 +186,8 @@ def _write(
             "program_version": VERSION, "engine_version": duckdb.__version__,
             "protocol": asdict(work.protocol), "metrics": metrics,
             "qrels": {**_described(qrels, {}), "file": _QRELS}, "runs": described,
-            "training": _TRAINING if _TRAINING in beside else None,
-            "attributes": [path for path in beside if path != _TRAINING],
+            "training": _TRAINING if _TRAINING in more_files else None,
+            "attributes": [path for path in more_files if path != _TRAINING],
             "data": digests, "has_data": with_data,
         },
     )  # fmt: skip
@@ -197,8 +197,8 @@ def _write(
     return len(runs), len(metrics), num_values
 
 
-def _beside(con: duckdb.DuckDBPyConnection, dataset: str, work: Plan) -> dict[str, str]:
-    """Return the SQL of the files that the metrics read beside judgments and runs, by their paths."""
+def _other_inputs(con: duckdb.DuckDBPyConnection, dataset: str, work: Plan) -> dict[str, str]:
+    """Return the SQL of the other files that the metrics read, by their paths."""
     found: dict[str, str] = {}
     if "training" in work.needs:
         # a query without an example counts, too: it has an empty list

@@ -546,7 +546,7 @@ def end_labels(
     data = {"values": rows}
     at = {"field": "place", "type": "quantitative"}
 
-    def beside(pixels: float) -> Spec:
+    def right_of(pixels: float) -> Spec:
         return {"value": {"expr": f"width + {pixels}"}}
 
     middle = (_SAMPLE + _TEXT) / 2 - 3
@@ -555,14 +555,14 @@ def end_labels(
         "name": "leaders",
         "data": {"values": [row for row in rows if row["is_near"]]},
         "mark": {"type": "rule", "color": _LEADER, "strokeWidth": 0.8},
-        "encoding": {"x": x, "x2": beside(_SAMPLE - 3), "y": y, "y2": {"field": "place"}},
+        "encoding": {"x": x, "x2": right_of(_SAMPLE - 3), "y": y, "y2": {"field": "place"}},
     }
     return leaders, [
         {
             "name": "samples",
             "data": {"values": [row for row in rows if row["is_line"]]},
             "mark": {"type": "rule", "strokeWidth": 1.8},
-            "encoding": {"x": beside(_SAMPLE), "x2": beside(_TEXT - 6), "y": y | at}
+            "encoding": {"x": right_of(_SAMPLE), "x2": right_of(_TEXT - 6), "y": y | at}
             | _only(look, "color", "strokeDash"),
         },
         {
@@ -572,13 +572,13 @@ def end_labels(
                 "type": "point", "filled": True, "size": 34, "opacity": 1, "stroke": "white",
                 "strokeWidth": 0.6,
             },
-            "encoding": {"x": beside(middle), "y": y | at} | _only(look, "color", "shape"),
+            "encoding": {"x": right_of(middle), "y": y | at} | _only(look, "color", "shape"),
         },
         {
             "name": "labels",
             "data": data,
             "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": _SIZE},
-            "encoding": {"x": beside(_TEXT), "y": y | at, "text": {"field": "label"}},
+            "encoding": {"x": right_of(_TEXT), "y": y | at, "text": {"field": "label"}},
         },
     ]  # fmt: skip
 

@@ -48,7 +48,7 @@ def listed(
     titles: Mapping[str, str] | None = None,
     spare: Sequence[str] = (),
 ) -> Result:
-    """Return a list as a result; `nothing` is said if it has no rows."""
+    """Return a list as a result; `nothing` is the note if it has no rows."""
     is_empty = bool(nothing) and not relation.limit(1).fetchall()
     return Result(relation, [nothing] if is_empty else [], titles=titles, spare=spare)
 

@@ -46,7 +46,7 @@ _HEAD = struct.Struct(">cQ")
 _OPENED, _TEXT, _DONE, _FAILED = b"o", b"t", b"d", b"f"
 _ROWS_AT_ONCE = 2048
 # memory for the interpreter and the engine, on top of the given limit
-_BESIDE = 2**30
+_OVERHEAD = 2**30
 _START = (
     "import pickle, sys\n"
     "sys.path[:] = pickle.load(sys.stdin.buffer)\n"
@@ -410,7 +410,7 @@ def _limit_memory(con: duckdb.DuckDBPyConnection) -> None:
         import resource
 
         given = con.execute("select current_setting('memory_limit')").fetchall()[0][0]
-        most = _in_bytes(str(given)) + _BESIDE
+        most = _in_bytes(str(given)) + _OVERHEAD
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 

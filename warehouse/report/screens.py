@@ -31,7 +31,7 @@ class Screen(Writer):
     """A screen for people: so many characters wide, and with bold type or without.
 
     A table that is too wide has its heads broken into lines, then its longest texts shortened, then
-    its last columns left out. `note` says what is missing.
+    its last columns left out. `note` names the missing parts.
 
     >>> screen = Screen(width=25)
     >>> rows = [["reranker_of_bm25_100", 0.5]]
@@ -228,7 +228,7 @@ def _broken(head: str, width: int) -> list[str]:
 def of_terminal(stream: Any, environment: Mapping[str, str]) -> Screen | None:
     """Return the screen that a stream writes to, or None if it is a pipe or a file.
 
-    The width is that of COLUMNS, else of the terminal. Nothing is bold if NO_COLOR is set or if
+    The width comes from COLUMNS, else from the terminal. Nothing is bold if NO_COLOR is set or if
     TERM is dumb.
     """
     if not stream.isatty():

@@ -98,7 +98,7 @@ class WarehouseFile:
 
     @contextmanager
     def staging(self) -> Iterator[Staging]:
-        """Open a connection for what is done before the file is written."""
+        """Open a connection for work before the file is written."""
         with database.staging(self.resources) as con:
             yield Staging(self, con)
 

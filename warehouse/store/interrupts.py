@@ -1,4 +1,4 @@
-"""Ctrl-C: it breaks off what the engine computes, and always ends as a KeyboardInterrupt.
+"""Ctrl-C: it breaks off the engine's computation, and always ends as a KeyboardInterrupt.
 
 By itself, DuckDB looks for a signal between two steps, waits for its other threads to end theirs, and
 reports an error of another kind. And a signal between two lines of Python could leave a file open: it
@@ -36,7 +36,7 @@ class _State:
 
 
 def reach(con: DuckDBPyConnection) -> None:
-    """Let Ctrl-C break off what a connection computes."""
+    """Let Ctrl-C break off a connection's computation."""
     _connections.add(con)
 
 

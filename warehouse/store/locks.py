@@ -89,9 +89,9 @@ class _Turns:
     """
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.begin_again()
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Forget all threads: a new process does not have its parent's."""
         self._change = threading.Condition()
         self._readers: Counter[tuple[str, int]] = Counter()
@@ -161,4 +161,4 @@ class _Turns:
 
 turns = _Turns()
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=turns.begin_anew)
+    os.register_at_fork(after_in_child=turns.begin_again)

@@ -22,7 +22,7 @@ from warehouse.sql_text.quoting import ident, literal
 
 # The name that an attached file has.
 ALIAS = "warehouse"
-# Where the views and macros are in the database in memory: those of the schema `store`, and those for
+# Where the views and macros are in the database in memory: of the schema `store`, and the ones for
 # people. A query of people finds the second in `main`.
 STORE = "memory.store"
 FOR_PEOPLE = "memory.people"
@@ -51,7 +51,7 @@ _LINE = re.compile(
     r'^create (table|view|macro) ([\w."]+) ?(.*?;)(?: comment on .*)?$',
     re.IGNORECASE | re.MULTILINE,
 )
-# Keywords are quoted, and how a column is compressed is said, by some versions of DuckDB alone.
+# Keywords are quoted, and the compression of a column is named, by some versions of DuckDB alone.
 _VARYING = re.compile(r'"(?=\w+")|(?<=\w)"| USING COMPRESSION \w+')
 _NAMED = re.compile(r"\bstore\.(\w+)")
 _WORD = re.compile(r"\w+")

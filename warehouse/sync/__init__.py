@@ -1,1 +1,1 @@
-"""A project's file, and what brings a database up to date with it."""
+"""A project's file, and the sync that brings a database up to date with it."""

@@ -23,7 +23,7 @@ from warehouse.readers import qrels_kind, remote
 from warehouse.readers.kinds import column_mapping
 from warehouse.readers.registry import find
 from warehouse.readers.remote import Location, RemoteFile
-from warehouse.sync.patterns import Pattern, group_names, runs_beside
+from warehouse.sync.patterns import Pattern, group_names, runs_described_by
 
 _T = TypeVar("_T")
 GroundKind = Literal["qrels", "training", "docs", "queries"]
@@ -130,7 +130,7 @@ class Declarations:
         return any(
             pattern.matches(str(file), self.folder)
             for source in self.runs
-            for file in (path, *(runs_beside(path) if source.sidecar else ()))
+            for file in (path, *(runs_described_by(path) if source.sidecar else ()))
             for pattern in source.patterns
         )
 
@@ -172,7 +172,7 @@ def read_declarations() -> Declarations:
 
 
 def duration(given: str | float, longest: int = _LONGEST) -> float:
-    """Read a time in seconds, up to a day unless said otherwise. Raises UsageError.
+    """Read a time in seconds, up to a day by default. Raises UsageError.
 
     >>> duration("500ms"), duration(3)
     (0.5, 3.0)
@@ -285,8 +285,8 @@ def _judgments(kind: GroundKind, given: project_file.Training, path: KeyPath) ->
             elif queries is not None:
                 raise UsageError("'queries' goes with global = true")
         _check_reading(options, qrels_kind(options.get("format"), iterations=False))
-        beside = None if queries is None else project.current().path(queries)
-        return Ground(kind, _source(given.file), options, beside)
+        queries_file = None if queries is None else project.current().path(queries)
+        return Ground(kind, _source(given.file), options, queries_file)
 
 
 def _source(text: str) -> Location:

@@ -142,7 +142,7 @@ def keep(
     """Store verdicts inside the caller's transaction, without those that another process has stored.
 
     Runs of the gates' datasets are no longer new then, except the `failed` ones, which have these
-    keys. Returns what was stored.
+    keys. Returns the stored verdicts.
     """
     still = set(find(con, gates, "new"))
     new = [verdict for verdict in verdicts if verdict.due in still]
@@ -258,7 +258,7 @@ def late(
 
 
 def alert(file: WarehouseFile, asked: Declarations, others: Sequence[Mapping[str, Any]]) -> None:
-    """Give `on_fire` all that is wrong now, unless that is what it was given last.
+    """Give `on_fire` all that is wrong now, unless it got the same last time.
 
     These are the red runs and `others`: what failed, what is late. Raises UsageError if the command
     fails, which is then called again the next time.
@@ -299,7 +299,7 @@ def remarks(verdicts: Sequence[Verdict], unchecked: str) -> list[str]:
     if without and unchecked == "warn":
         notes.append(
             f'{counted(len(without), "run")} unchecked: {listing(without, 4)}; with unchecked = "fail" '
-            'a sync ends with exit code 1 then, with "pass" this is not said'
+            'a sync ends with exit code 1 then, with "pass" this is not reported'
         )
     blind: dict[Gate, Comparison] = {}
     for verdict in verdicts:

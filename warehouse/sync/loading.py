@@ -148,7 +148,7 @@ def reading(source: Source) -> dict[str, Any]:
 def _staged(
     con: duckdb.DuckDBPyConnection, source: Source, opened: LocalFile | None
 ) -> steps.Store[Taken]:
-    """Stage a file; return what stores it."""
+    """Stage a file; return the function that stores it."""
     options: dict[str, Any] = dict(source.options)
     path, dataset = str(source.path), source.dataset
     if source.kind == RUN:
@@ -186,7 +186,7 @@ def _about(source: Source) -> RunOptions:
 
 
 def _remember(con: duckdb.DuckDBPyConnection, taken: Sequence[tuple[Source, Taken]]) -> None:
-    """Remember how files of one dataset and kind were loaded, replacing what was known of them."""
+    """Remember how files of one dataset and kind were loaded, replacing earlier entries."""
     first, _ = taken[0]
     of_kind = {"dataset_id": steps.dataset_id(con, first.dataset), "kind": first.kind}
     con.execute(

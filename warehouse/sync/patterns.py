@@ -179,7 +179,7 @@ def sidecars(run: Location) -> Sequence[Location]:
     return [run.with_name(name + end) for name in names for end in SIDECARS]
 
 
-def runs_beside(path: Location) -> Sequence[Location]:
+def runs_described_by(path: Location) -> Sequence[Location]:
     """Return the runs of which a file is the side-car, if it is one."""
     if path.suffix not in SIDECARS:
         return []

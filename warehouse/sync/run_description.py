@@ -42,10 +42,10 @@ class About:
 
 
 def describe(
-    source: Runs, path: Location, groups: Mapping[str, str], beside: Location | None
+    source: Runs, path: Location, groups: Mapping[str, str], side_file: Location | None
 ) -> About:
     """Return what path pattern, project file and side-car say; the side-car takes precedence."""
-    own = _Sidecar() if beside is None else read_sidecar(beside)
+    own = _Sidecar() if side_file is None else read_sidecar(side_file)
     given = dict(groups)
     tags = {key: text for key, text in given.items() if key not in ABOUT}
     tags |= {key: filled(text, given) for key, text in source.tags.items()}
@@ -59,7 +59,7 @@ def describe(
         filled(source.dataset, given),
         name,
         system,
-        None if time is None else moment(time, beside or path),
+        None if time is None else moment(time, side_file or path),
         tags,
     )
 

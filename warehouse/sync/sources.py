@@ -18,7 +18,7 @@ from warehouse.readers.files import check_name, default_name, nearest_path
 from warehouse.readers.remote import Location
 from warehouse.sync import run_description
 from warehouse.sync.declarations import TIMES, Declarations, Ground, Runs, known_dataset
-from warehouse.sync.patterns import Pattern, group_names, runs_beside
+from warehouse.sync.patterns import Pattern, group_names, runs_described_by
 
 RUN = "run"
 Key = tuple[str, str, str]
@@ -45,7 +45,7 @@ class Source:
     about: run_description.About | None = None
     time: str = "file"
     queries: Path | None = None
-    beside: Location | None = None
+    side_file: Location | None = None
     gone: frozenset[str] = frozenset()
     reread: bool = False
 
@@ -74,8 +74,8 @@ class Source:
     def look(self) -> Source | None:
         """Return its present state, or None if it is gone."""
         try:
-            beside = None if self.beside is None else remote.afresh(self.beside)
-            return _looked(replace(self, path=remote.afresh(self.path), beside=beside))
+            side_file = None if self.side_file is None else remote.afresh(self.side_file)
+            return _looked(replace(self, path=remote.afresh(self.path), side_file=side_file))
         except FileNotFoundError:
             return None
 
@@ -110,7 +110,7 @@ def find(asked: Declarations) -> Found:
             patterns = ", ".join(pattern.text for pattern in spec.patterns)
             found.unmatched.append(f"{spec.where}: no file matches {patterns} yet")
         for path, groups in files:
-            if spec.sidecar and not names.isdisjoint(runs_beside(path)):
+            if spec.sidecar and not names.isdisjoint(runs_described_by(path)):
                 continue
             try:
                 source = _run(spec, path, groups)
@@ -161,8 +161,8 @@ def _unreadable(path: Location, error: OSError) -> tuple[Location, WarehouseErro
 
 
 def _run(spec: Runs, path: Location, groups: Mapping[str, str]) -> Source:
-    beside = run_description.sidecar(path) if spec.sidecar else None
-    described = run_description.describe(spec, path, groups, beside)
+    side_file = run_description.sidecar(path) if spec.sidecar else None
+    described = run_description.describe(spec, path, groups, side_file)
     unsaid = TIMES[0] if group_names(spec.time) else spec.time
     settings = {
         "name": described.name,
@@ -174,7 +174,7 @@ def _run(spec: Runs, path: Location, groups: Mapping[str, str]) -> Source:
     return _looked(
         Source(
             RUN, path, described.dataset, described.name, 0, 0, 0, _json(settings), spec.options,
-            about=described, time=unsaid, beside=beside,
+            about=described, time=unsaid, side_file=side_file,
         )
     )  # fmt: skip
 
@@ -198,8 +198,8 @@ def _looked(source: Source) -> Source:
     check_name(str(source.path))
     now = source.path.stat()
     changed = now.st_mtime_ns
-    if source.beside is not None and source.beside.exists():
-        changed = max(changed, source.beside.stat().st_mtime_ns)
+    if source.side_file is not None and source.side_file.exists():
+        changed = max(changed, source.side_file.stat().st_mtime_ns)
     return replace(source, size=now.st_size, mtime_ns=now.st_mtime_ns, changed_ns=changed)
 
 

@@ -58,7 +58,7 @@ def sync(
     on_event: Callable[[Event], None] | None = None,
     on_file: Callable[[str, int], None] | None = None,
 ) -> Synced:
-    """Load, evaluate and check what is new in the project; see `Warehouse.sync`."""
+    """Load, evaluate and check new files of the project; see `Warehouse.sync`."""
     with project.using(config):
         if config is not None:
             _check_project(database, config)
@@ -99,7 +99,7 @@ def _prepared(database: WarehouseFile, dry_run: bool) -> bool:
 
 @dataclass
 class _Sync:
-    """One call of `sync`, with what its steps share."""
+    """One call of `sync`, with the values that its steps share."""
 
     database: WarehouseFile
     asked: Declarations
@@ -274,7 +274,7 @@ def _take_one(work: _Sync, source: Source, opened: LocalFile | None = None) -> I
 
 
 def evaluate(work: _Sync) -> Iterator[Event]:
-    """Compute what is missing or stale of everything declared, for gates too."""
+    """Compute missing or stale values of everything declared, for gates too."""
     database = work.database
     if not database.path.exists():
         return
@@ -375,7 +375,7 @@ def alert(work: _Sync) -> Iterator[Event]:
 
 
 def push(work: _Sync) -> Iterator[Event]:
-    """Push into the project's lake what it does not have, also what an earlier sync could not push."""
+    """Push missing rows into the project's lake, also rows that an earlier sync could not push."""
     lake = work.asked.lake
     if lake is None or work.dry_run or not work.database.path.exists():
         return

@@ -79,7 +79,7 @@ def check(
 ) -> None:
     """Check whether the newest run is worse than one before it.
 
-    If it is, the exit code is 1. The runs before it are those of the dataset that were loaded earlier,
+    If it is, the exit code is 1. The runs before it are the dataset's that were loaded earlier,
     whatever their own times, without those that a gate has made red. The earlier versions of the
     run itself count too, if they were evaluated against the same qrels; to exclude one, use:
     warehouse forget --version.

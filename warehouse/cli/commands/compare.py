@@ -129,7 +129,7 @@ def compare(
     In the table of values, the best value of a metric is bold (* in plain text) and the second
     underlined (+); letters after a value name the runs that it is significantly better than. Judged
     is the share of documents with a judgment down to the metric's cutoff. Documents without one, or
-    with one below 0, count as not relevant. --all-relevant shows what the values would be if all of
+    with one below 0, count as not relevant. --all-relevant shows the values if all of
     them had the highest grade: no bound for metrics such as nDCG that divide by the ideal.
 
     The table of pairs has the mean difference over the queries for which both runs have a value,

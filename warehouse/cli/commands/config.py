@@ -1,4 +1,4 @@
-"""Show the settings, and what warehouse.toml may hold."""
+"""Show the settings, and the keys of warehouse.toml."""
 
 from __future__ import annotations
 

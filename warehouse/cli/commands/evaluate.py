@@ -47,7 +47,7 @@ def evaluate(
     qrels: options.QrelsVersion = None,
     protocol: options.Protocol = "default",
     exclude: options.Exclude = None,
-    dry_run: Annotated[bool, "Say what would be computed, but compute nothing."] = False,
+    dry_run: Annotated[bool, "List the metrics to compute, but compute nothing."] = False,
     db: options.Database = None,
     memory_limit: options.MemoryLimit = None,
     threads: options.Threads = None,
@@ -56,7 +56,7 @@ def evaluate(
     by: options.By = "run",
     exchange: Annotated[
         Path | None,
-        "A folder that the tasks of --engine see, for what they read and write.",
+        "A folder that the tasks of --engine see, for their inputs and outputs.",
         {"metavar": "DIR", "show_default": "the folder of the database"},
     ] = None,
     lock_timeout: options.LockTimeout = LOCK_TIMEOUT,
@@ -69,7 +69,7 @@ def evaluate(
     R@1000.
 
     What is computed for up to 1,000 runs becomes visible together or not at all; more runs follow in
-    turn, and what was stored before a failure stays. With --engine spark, tasks of a cluster compute
+    turn, and values stored before a failure stay. With --engine spark, tasks of a cluster compute
     these values, each with one thread and 1 GB of memory unless --threads and --memory-limit say
     otherwise; this process stores them, and evaluates the parts of slices.
 

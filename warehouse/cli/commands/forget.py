@@ -49,14 +49,14 @@ def forget(
         typer.Option("--everything", help="Remove the dataset whole: runs, qrels, values, texts …"),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Remove it; without this, only say what would be removed.")
+        bool, typer.Option("--yes", help="Remove it; without this, only list the removals.")
     ] = False,
     *,
     database: options.File,
 ) -> None:
     """Remove a run with its predictions and values, or a whole dataset. This cannot be undone.
 
-    The table forgotten_run keeps what the run was, and when and why it was removed. If you remove
+    The table forgotten_run keeps the run's description, and when and why it was removed. If you remove
     the current version, the newest that is left takes its place. Boards as of past days lose the
     values too. 'warehouse sync' and 'warehouse ingest mlflow' do not load a file with the same
     content again, however new it is, and say so; 'warehouse ingest run' does load it. A dataset

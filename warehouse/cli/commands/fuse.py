@@ -72,7 +72,7 @@ def fuse(
 ) -> None:
     """Merge runs into a new run.
 
-    You can use the new run like any other; 'warehouse show' says what it was made of. Lists are
+    You can use the new run like any other; 'warehouse show' says how it was made. Lists are
     ranked as under the protocol default: by score, then by document id, both descending. Scores
     that are distances are first reversed. A run that lacks a query adds no documents to it.
 

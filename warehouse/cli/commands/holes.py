@@ -47,7 +47,7 @@ def holes(
         bool,
         typer.Option(
             "--by-run",
-            help="Show what judging them would fill in each run, instead of the documents.",
+            help="Show the effect of judging them on each run, instead of the documents.",
         ),
     ] = False,
     *,

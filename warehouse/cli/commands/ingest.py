@@ -76,9 +76,9 @@ def folder(
 ) -> None:
     """Load the qrels and the runs of a folder, and evaluate them.
 
-    'warehouse ingest FOLDER' is short for this. What a file is, its beginning says; what is neither
-    qrels nor a run is left alone. Runs are named after their files. Of several qrels none is taken:
-    load the right ones with 'ingest qrels'. Of ratings, test.csv has the qrels and train.csv the
+    'warehouse ingest FOLDER' is short for this. Files are recognised by their first lines; files that
+    are neither qrels nor runs are skipped. Runs are named after their files. Of several qrels none is
+    taken: load the right ones with 'ingest qrels'. Of ratings, test.csv has the qrels and train.csv the
     training set. Links to folders are followed; bundles of 'warehouse export' are left alone. Of a
     folder of BEIR, the qrels of the test and the texts of the queries are loaded. A file that fails is
     reported and makes the exit code 2; the others are still loaded. Without -m, 'warehouse evaluate'
@@ -192,7 +192,7 @@ def training(
 ) -> None:
     """Load a training set.
 
-    This is what a system was trained on, or what users had seen before. The formats are those of
+    These are items that a system was trained on, or that users had seen before. The formats are those of
     qrels. In a table without a relevance column, every relevance is 1. Loading the same examples
     again does nothing ("unchanged"); other examples need --replace and become a new version.
     """
@@ -227,7 +227,7 @@ def run(
     files of one call cannot be the same run. Loading the same content again does nothing
     ("unchanged"). Many files are read at once. ir_datasets:NAME in the place of a file is what a
     public collection (extra ir) gives to rerank. With --where-it-lies, hits and values are stored, and
-    a file is read again, after its hash is checked, for what needs whole lists.
+    a file is read again, after its hash is checked, for metrics that need whole lists.
     """
     found = options.expand_globs(files)
     if name is not None and len(found) > 1:

@@ -55,7 +55,7 @@ def leaderboard(
     ] = "run",
     each: Annotated[bool, "With several datasets, also show the value in each."] = False,
     ci: Annotated[
-        bool, "Show beside each mean the half-width of its t-interval at 1 - alpha."
+        bool, "Show next to each mean the half-width of its t-interval at 1 - alpha."
     ] = False,
     ties: Annotated[bool, "Number the groups of runs that cannot be told apart at alpha."] = False,
     ranks: Annotated[
@@ -90,7 +90,7 @@ def leaderboard(
     """Show the runs of a dataset, or of several, best first.
 
     An arrow shows which direction is better. A query is answered if the run has a document for it;
-    under the protocol default, the other judged queries count as 0. How many are answered is said
+    under the protocol default, the other judged queries count as 0. The number of answered ones is
     below the table, or run by run if the runs differ. A metric that is not stored is computed for
     the board; 'warehouse evaluate' stores it. --run, --system and --tag choose the runs.
 

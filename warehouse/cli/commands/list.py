@@ -1,4 +1,4 @@
-"""List what there is: metrics, curves, fusions, protocols and views."""
+"""List the catalogue: metrics, curves, fusions, protocols and views."""
 
 from __future__ import annotations
 

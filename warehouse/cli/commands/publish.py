@@ -33,7 +33,7 @@ def publish(
     """Write a replica that notebooks and BI tools can keep open.
 
     The new replica is written completely before it replaces the old one. The folder of Parquet
-    files has one file for each table and view, and manifest.json says what they hold. Texts of
+    files has one file for each table and view, and manifest.json lists their contents. Texts of
     queries and documents stay out without --with-text, as their licences may not allow it.
     """
     if path is None and parquet is None:

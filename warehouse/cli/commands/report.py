@@ -29,7 +29,7 @@ def report(
     The folder has plain files: it needs no server and no network, and can be put on a web page, in
     an archive or into a mail. It must be new, empty, or an earlier report, which is replaced. The
     pages have every protocol that a dataset has values of, by default with all metrics. Every value
-    leads to what it was computed from. Boards have intervals, and runs that cannot be told apart
+    leads to its inputs. Boards have intervals, and runs that cannot be told apart
     share a range of places, as in 2-5.
     """
     wh = database.open()

@@ -40,7 +40,7 @@ _VERSION = "'warehouse --version' prints the version"
 # Options of trec_eval.
 INSTEAD: Mapping[str, str] = {
     "-a": "the set all_trec has all measures of trec_eval",
-    "-D": "'warehouse explain' shows what each document adds to a value of a stored run",
+    "-D": "'warehouse explain' shows how much each document adds to a value of a stored run",
     "-n": "the values over all queries are always printed; with -q they come last, as the query all",
     "-N": "give the size of the collection to the metric, as in 'Utility(collection=1000)'",
     "-T": "name the format of the run with --run-format, as in --run-format trec",

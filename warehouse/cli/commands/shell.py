@@ -53,5 +53,5 @@ def shell(
 
 def _harlequin() -> str | None:
     """Return the path of harlequin: the first on the PATH, else this environment's."""
-    beside = Path(sys.executable).parent / "harlequin"
-    return shutil.which("harlequin") or (str(beside) if beside.exists() else None)
+    own = Path(sys.executable).parent / "harlequin"
+    return shutil.which("harlequin") or (str(own) if own.exists() else None)

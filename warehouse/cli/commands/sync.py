@@ -30,17 +30,17 @@ EXAMPLES = {
 
 def sync(
     config: options.Config = None,
-    dry_run: Annotated[bool, "Say what would be done, but do nothing."] = False,
+    dry_run: Annotated[bool, "List the steps, but do nothing."] = False,
     check_content: Annotated[
         bool, "Also read files whose size and time have not changed, and compare their content."
     ] = False,
-    as_json: Annotated[bool, "Print what was done as one JSON object.", "--json"] = False,
+    as_json: Annotated[bool, "Print the outcome as one JSON object.", "--json"] = False,
     *,
     database: options.ProjectFile,
 ) -> None:
     """Bring the database up to date with warehouse.toml.
 
-    New files are loaded, and what is missing is evaluated. A file is read again only if its size,
+    New files are loaded, and missing values are computed. A file is read again only if its size,
     its time or its settings have changed; other content becomes a new version. A file that is still
     being written is left for the next sync. A file with a problem does not stop the others: it is
     reported, tried again at the next sync, and makes the exit code 2. A run whose file is deleted

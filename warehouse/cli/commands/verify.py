@@ -62,7 +62,7 @@ def verify(
     from warehouse.warehouse import Warehouse
 
     if bundle is not None:
-        _refuse_beside(dataset=dataset, all=every, sample=sample, seed=seed, renew=renew)
+        _refuse_with_bundle(dataset=dataset, all=every, sample=sample, seed=seed, renew=renew)
         with Progress("verifying"):
             checked = Warehouse.verify_bundle(bundle, data, signers)
         table.show(checked, 17)
@@ -90,7 +90,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _refuse_beside(**given: object) -> None:
+def _refuse_with_bundle(**given: object) -> None:
     """Refuse options about a database together with a bundle."""
     for name, value in given.items():
         if value:

@@ -1,6 +1,6 @@
 """Evaluating stored runs by an engine: the same steps as in one process, on the tables of a part.
 
-The driver writes what a task reads as Parquet files, in a folder that all of them see, and the task
+The driver writes the inputs of a task as Parquet files, in a folder that all of them see, and the task
 writes its values there. Its folder appears whole or not at all, so a task that is lost is done again.
 """
 
@@ -163,7 +163,7 @@ class DistributedComputation(Precomputation):
         )
 
     def _export(self, task: StoredTask, batch: Sequence[Candidate], listed: Sequence[int]) -> int:
-        """Write what the tasks read; return how many there are."""
+        """Write the inputs of the tasks; return the number of tasks."""
         con = self._staging.con
         if task.num_buckets:
             rows = con.execute("select distinct query_id::varchar from scope_ranking").fetchall()
@@ -204,7 +204,7 @@ class DistributedComputation(Precomputation):
 
 
 def compute(task: StoredTask, part: int) -> Done:
-    """Make the missing hits of a part, and compute what is pending."""
+    """Make the missing hits of a part, and compute pending metrics."""
     plan = task.plan
     whole = Path(task.folder) / f"values-{part}"
     with task.connected() as con:

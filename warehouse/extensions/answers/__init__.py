@@ -152,7 +152,7 @@ def ingest_judgments(
     repeated: str | None = None,
     replace: bool = False,
 ) -> list[Loaded]:
-    """Load judgments of a named judge, or of several, and return what was loaded for each.
+    """Load judgments of a named judge, or of several, and return the outcome for each.
 
     Sources, errors and the other arguments are as in `ingest_qrels`. `judge` names who judged;
     or `by` is the column that names the judge of each row, and a document may have a judgment of
@@ -280,7 +280,7 @@ def judges_swap(
     system: Names = (),
     tag: run_choice.Tags = (),
 ) -> Result:
-    """Measure what another judge does to the board, over the queries that both judged.
+    """Measure the effect of another judge on the board, over the queries that both judged.
 
     The first of two `judges` (default: every two; "qrels" is the current qrels) counts as the
     truth. Columns: `judge, other, metric, runs, queries, tau_b, tau_b_top` (of the first judge's
@@ -357,7 +357,7 @@ def judges_correct(
 
 
 def _shown(found: Found) -> Result:
-    """Return how judges agree or what they do to the board; `confusion` counts by their grades."""
+    """Return how judges agree or their effect on the board; `confusion` counts by their grades."""
     from warehouse.report.result import Result
 
     confusion = None if found.confusion is None else Result(found.confusion, found.notes)

@@ -1,4 +1,4 @@
-"""Loading nuggets of queries, and what judges say of the answers of runs."""
+"""Loading nuggets of queries, and judges' assessments of the answers of runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LoadedNuggets:
 
 @dataclass(frozen=True)
 class LoadedAssessments:
-    """The outcome of loading what a judge says of answers: by run, whether it was loaded."""
+    """The outcome of loading a judge's assessments of answers: by run, whether it was loaded."""
 
     dataset: str
     kind: Kind
@@ -62,7 +62,7 @@ class LoadedAssessments:
 def stage_nuggets(
     con: duckdb.DuckDBPyConnection, source: object, dataset: str, *, replace: bool = False
 ) -> steps.Store[LoadedNuggets]:
-    """Stage nuggets; return what stores them."""
+    """Stage nuggets; return the function that stores them."""
     steps.check_name("dataset", dataset)
     staged = stage_answers(con, source, "nugget")
     return partial(_keep_nuggets, staged=staged, dataset=dataset, replace=replace)
@@ -78,7 +78,7 @@ def stage_assessments(
     judge: str | None = None,
     replace: bool = False,
 ) -> steps.Store[LoadedAssessments]:
-    """Stage assignments of nuggets or citations; return what stores them.
+    """Stage assignments of nuggets or citations; return the function that stores them.
 
     Rows that name no run are of the run `name`, or of the run that is called as the file.
     """

@@ -1,4 +1,4 @@
-"""Nuggets of queries, and what judges say of answers: entries of JSON, or rows of a table.
+"""Nuggets of queries, and judges' assessments of answers: entries of JSON, or rows of a table.
 
 Each entry becomes rows by an SQL template of `sql/answers`: `nugget_rows`, `assignment_rows`,
 `citation_rows`. It reads the shapes of nuggetizer 0.0.5, of the scorer of TREC DRAGUN

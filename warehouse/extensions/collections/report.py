@@ -123,7 +123,7 @@ def collection(
 ) -> Collection:
     """Make the report; the arguments are as in `collections.collection`.
 
-    Each part has a connection of its own, as some put their own judgments and hits before those of
+    Each part has a connection of its own, as some put their own judgments and hits before
     the file.
     """
     check_at_least(1, depth=depth)

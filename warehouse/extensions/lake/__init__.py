@@ -47,7 +47,7 @@ def pull(
     *,
     run: str | Iterable[str] = (),
 ) -> list[Loaded]:
-    """Load the current qrels and runs of a lake, of one dataset or of all; return what was loaded.
+    """Load the current qrels and runs of a lake, of one dataset or of all; return the outcomes.
 
     The runs are those that were pushed `with_runs`; `run` chooses by names or patterns. Each content is
     loaded only if its rows have the hash that the lake knows it by. Raises UsageError for runs whose
@@ -63,7 +63,7 @@ def pull(
 def collect(
     warehouse: Warehouse, lake: str | os.PathLike[str], *, version: int | None = None
 ) -> Published:
-    """Make the file of a warehouse of what was pushed into a lake.
+    """Make the file of a warehouse from the values that were pushed into a lake.
 
     The file is a replica, with runs and values and without predictions and judgments; it must be
     new, or from an earlier collect, which is replaced. `version` is the lake's: each push is

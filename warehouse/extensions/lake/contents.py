@@ -74,7 +74,7 @@ def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 def pull(
     warehouse: Warehouse, url: str, dataset: str | None = None, runs: Sequence[str] = ()
 ) -> Iterator[Loaded]:
-    """Load the current qrels and runs of a lake into a file; yield what was loaded.
+    """Load the current qrels and runs of a lake into a file; yield the outcomes.
 
     `runs` are names or patterns. Runs whose predictions nobody has pushed are refused by name, and so
     are contents that do not have the hash that they are known by.

@@ -30,13 +30,13 @@ _KNOWN_BY = {"query_score": "evaluation", "score": "evaluation"}
 
 
 class Pushed(dict[str, int]):
-    """The number of rows that a push has added to each table; `notes` say what it changes for others."""
+    """The number of rows that a push has added to each table; `notes` name its changes for others."""
 
     notes: tuple[str, ...] = ()
 
 
 def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed:
-    """Append what the lake does not have; return the number of rows for each of its tables.
+    """Append rows that the lake does not have; return the number of rows for each of its tables.
 
     Runs, qrels, forgotten runs, results of gates, evaluations of whole datasets and their values are
     pushed, not predictions, judgments, slices and curves. The qrels that are current in the file become
@@ -85,7 +85,7 @@ def _note(
     *,
     make_current: bool,
 ) -> str:
-    """Return a sentence about what a lake and a file see in two ways."""
+    """Return a sentence about a difference between a lake and a file."""
     if run is not None:
         return (
             f"{dataset}/{run}: the lake has other predictions under this name, pushed by {pushed_by}; "

@@ -93,7 +93,7 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
 
     def __init__(self, training: object = None, attributes: object = ()) -> None:
         super().__init__()
-        self._beside = {"training": training, "attributes": attributes}
+        self._sources = {"training": training, "attributes": attributes}
 
     def supports(self, measure: Any) -> bool:
         """Whether the warehouse has a metric of this name with these parameters."""
@@ -110,7 +110,7 @@ class WarehouseProvider(_providers.Provider):  # type: ignore[misc]
         return [*needed, "iteration"] if iterations else needed
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> _Evaluator:
-        return _Evaluator(list(measures), qrels, self._beside)
+        return _Evaluator(list(measures), qrels, self._sources)
 
 
 def _needs(metric: OwnMetric) -> frozenset[str]:
@@ -126,7 +126,7 @@ def _by_iteration(metric: OwnMetric) -> bool:
 class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
     """Computes measures of runs against the same judgments."""
 
-    def __init__(self, measures: list[Any], qrels: Any, beside: Mapping[str, Any]) -> None:
+    def __init__(self, measures: list[Any], qrels: Any, sources: Mapping[str, Any]) -> None:
         if not isinstance(qrels, Mapping) and not hasattr(qrels, "columns"):
             qrels = list(qrels)
         super().__init__(measures, _queries(qrels))
@@ -136,7 +136,7 @@ class _Evaluator(_providers.Evaluator):  # type: ignore[misc]
             metrics = [m for m in self._own_metrics.values() if _by_iteration(m) is by_iteration]
             if metrics and self.qrel_qids:
                 asked = scoring.ask(metrics, protocol=_PROTOCOL)
-                self._scorers.append(Scorers(asked, qrels, iterations=by_iteration, **beside))
+                self._scorers.append(Scorers(asked, qrels, iterations=by_iteration, **sources))
 
     def iter_calc(self, run: Any) -> Iterator[Any]:
         """Yield the value of each measure for each judged query."""

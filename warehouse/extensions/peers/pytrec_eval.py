@@ -179,7 +179,7 @@ def _checked(query_relevance: Mapping[str, Mapping[str, int]]) -> dict[str, dict
 def _combined(measures: Iterable[str]) -> list[str]:
     """Return trec_eval's names of some measures: `P.5,10` for P_5 and P.10.
 
-    A measure that is there with parameters is not computed with its usual ones besides.
+    A measure that is there with parameters is not also computed with its usual ones.
     """
     given: dict[str, set[str]] = {}
     for measure in measures:

@@ -1,4 +1,4 @@
-"""The data of the pages as JSON, by the calls of the commands; and what describes them."""
+"""The data of the pages as JSON, by the calls of the commands; and its description."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from warehouse.store import database
 Words = Sequence[tuple[str, str]]
 _DATASET = {
     "dataset": "Name of the dataset.",
-    "protocol": "Name of the protocol; by default that of the program.",
+    "protocol": "Name of the protocol; by default the program's.",
     "metric": "A metric, as in nDCG@10; repeatable. By default those that are stored.",
 }
-_THEN = {"as_of": "A day or moment: what was there then.", "qrels": "A version of the qrels."}
+_THEN = {"as_of": "A day or moment: the state of then.", "qrels": "A version of the qrels."}
 _BOARD = {
     "sort": "A metric, run or answered.",
     "reverse": "1 turns the order around.",
@@ -312,7 +312,7 @@ _ASKED = _DATASET | _THEN
 _RUN = {"run": "Name of a run."}
 ENDPOINTS = (
     Endpoint(
-        "/api/home", "Datasets, newest runs, and what is missing or stale.", {},
+        "/api/home", "Datasets, newest runs, and missing or stale values.", {},
         ("datasets", "runs", "due", "protocols", "published_at", "program_version"), _home,
     ),
     Endpoint(
@@ -321,7 +321,7 @@ ENDPOINTS = (
          "notes"), _board,
     ),
     Endpoint(
-        "/api/run", "A run: its versions, its values and what proves them, by query too.",
+        "/api/run", "A run: its versions, its values and their origins, by query too.",
         _ASKED | _RUN, (*_NAMED, "run", "numbers", "versions", "queries"), _run,
     ),
     Endpoint(
@@ -350,7 +350,7 @@ ENDPOINTS = (
         _ASKED, (*_NAMED, "curves"), _curves,
     ),
     Endpoint(
-        "/api/fusion", "Each merged run beside its parents; the gain is that of `warehouse compare`.",
+        "/api/fusion", "Each merged run and its parents; the gain is as in `warehouse compare`.",
         _ASKED, (*_NAMED, "rows"), _fusion,
     ),
     Endpoint(

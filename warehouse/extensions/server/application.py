@@ -69,7 +69,7 @@ class _Server:
         return await self._answer(request, make)
 
     async def openapi(self, request: Request) -> Response:
-        """Answer with what describes the data."""
+        """Answer with the description of the data."""
         return await self._answer(
             request, lambda snapshot, words: (_json(api.description()), "application/json")
         )
@@ -132,7 +132,7 @@ class _Server:
         *,
         is_page: bool = False,
     ) -> Response:
-        """Answer from what is kept, or make it; an answer that the reader has is not sent again."""
+        """Answer from the cache, or make the answer; an answer that the reader has is not sent again."""
         snapshot = self._replicas.snapshot
         words = request.query_params.multi_items()
         day = live_board.today() if request.query_params.get("as_of") else ""

@@ -135,7 +135,7 @@ class _Whole:
 
 @dataclass(frozen=True)
 class LiveBoard:
-    """One page of a board, and what its controls offer."""
+    """One page of a board, and the choices of its controls."""
 
     board: Board
     measures: tuple[Measure, ...]

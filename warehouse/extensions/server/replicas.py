@@ -71,7 +71,7 @@ class Replicas:
         return self._snapshot
 
     def refresh(self) -> bool:
-        """Copy and open what is new, and return whether anything is. Readers do not wait for it."""
+        """Copy and open a new state, and return whether there is one. Readers do not wait for it."""
         with self._refreshing:
             if self._lake is not None:
                 self._collect(self._lake)

@@ -33,7 +33,7 @@ class Ranker:
     """Ranks with a model, writes the run into a spool folder, and returns the values of its metrics.
 
     `rank` gets the model (from Optuna the trial) and returns a run, as `{query: {document: score}}`.
-    `dataset`, `system`, `tags` and `spool` are those of `log_run`. `metrics` are computed by `qrels`
+    `dataset`, `system`, `tags` and `spool` are as in `log_run`. `metrics` are computed by `qrels`
     under `protocol`; without metrics, they and the protocol come from the dataset's gates in
     warehouse.toml. Without `qrels`, runs are only written.
     """
@@ -68,7 +68,7 @@ class Ranker:
     def __call__(
         self, model: Any, *, step: int | None = None, write: bool = True
     ) -> dict[str, float]:
-        """Rank with the model, and keep what it ranked."""
+        """Rank with the model, and keep the ranking."""
         return self.keep(self.rank(model), step=step, write=write)
 
     def keep(

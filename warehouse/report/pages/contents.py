@@ -106,7 +106,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """The board in the order of the first metric, with what people have to know next to it.
+    """The board in the order of the first metric, with the notes for people below it.
 
     `texts` is the board as the command writes it, by format.
     """
@@ -187,7 +187,7 @@ class Contents:
     `names` are the metrics, asked for by somebody or the stored ones. With `compute`, values that are
     not stored are computed. A report needs everything, so that it reads the values of all runs and
     queries at once; with `one_by_one`, each page reads its own. Texts of queries and documents are
-    shown `with_text`. The state is that of `then`; `days` are those on which a board changed, if
+    shown `with_text`. The state is `then`; `days` are the days on which a board changed, if
     others can be asked for.
     """
 
@@ -216,7 +216,7 @@ class Contents:
         self._asked = {"dataset": dataset, "protocol": protocol}
 
     def read_all(self) -> None:
-        """Read all that a report needs now, so that what is stored meanwhile changes no page."""
+        """Read all that a report needs now, so that rows stored meanwhile change no page."""
         for name, kept in vars(Contents).items():
             if isinstance(kept, _once):
                 getattr(self, name)
@@ -225,7 +225,7 @@ class Contents:
 
     @contextmanager
     def _read(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file, with what is computed for the pages."""
+        """Open the file, with the values computed for the pages."""
         with self.file.read() as con:
             if self.compute:
                 rules = stored_metrics.stored_rules(con, self.protocol)

@@ -50,7 +50,7 @@ class PastFile(WarehouseFile):
     def read(
         self, resources: Resources | None = None, staged: duckdb.DuckDBPyConnection | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file for reading; its views have what was there then."""
+        """Open the file for reading; its views have the state of then."""
         with (
             self._file.read(resources, staged) as con,
             past_state.read_one(con, self._dataset, self._state),

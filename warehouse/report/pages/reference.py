@@ -49,7 +49,7 @@ def all_protocols() -> list[About]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a relation, its type, and what it means."""
+    """A column of a relation, its type, and its meaning."""
 
     column: str
     type: str

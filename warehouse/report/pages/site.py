@@ -1,4 +1,4 @@
-"""Which pages there are, where each one is, and what its template gets."""
+"""The pages, their paths, and the values for their templates."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ Files = Iterator[tuple[str, Callable[[], str]]]
 
 
 def files(about: About, state: State, found: Sequence[Contents]) -> Files:
-    """Yield the path of every page and script with what makes it, the first page last."""
+    """Yield the path of every page and script with its maker, the first page last."""
     pages = [(contents, Paths(contents, is_live=about.is_live)) for contents in found]
     for name in (*ASSETS, *(LIVE_ASSETS if about.is_live else ())):
         path = f"assets/{name}"
@@ -191,7 +191,7 @@ def files(about: About, state: State, found: Sequence[Contents]) -> Files:
 
 
 class _Writer:
-    """Renders pages with what all of them get."""
+    """Renders pages with the values that all of them get."""
 
     def __init__(self, about: About, at: Paths | None = None) -> None:
         self.about, self.at = about, at
@@ -199,7 +199,7 @@ class _Writer:
     def page(
         self, path: str, template: str, here: str, values: Callable[[], Mapping[str, Any]]
     ) -> tuple[str, Callable[[], str]]:
-        """Return the path of a page, and what makes it; `values` is called then."""
+        """Return the path of a page, and its maker; `values` is called then."""
         given = {"site": self.about, "at": self.at, "here": here}
 
         def make() -> str:
@@ -554,7 +554,7 @@ def _run(contents: Contents, at: Paths, run: str) -> dict[str, Any]:
 def _query(contents: Contents, at: Paths, number: int) -> dict[str, Any]:
     """Return the contents of the page of a query: runs in the order of their values, and their lists."""
     query = contents.queries[number]
-    beside = {"before": number - 1, "after": number + 1}
+    neighbours = {"before": number - 1, "after": number + 1}
     name = query["query_id"]
     first = contents.measures[0]
     values = contents.values_of_query(name)
@@ -586,7 +586,7 @@ def _query(contents: Contents, at: Paths, number: int) -> dict[str, Any]:
             side: contents.queries[index]["query_id"]
             if 0 <= index < len(contents.queries)
             else None
-            for side, index in beside.items()
+            for side, index in neighbours.items()
         },
         "text": contents.query_texts.get(name),
         "rows": rows,
@@ -716,7 +716,7 @@ def _schema(state: State) -> dict[str, Any]:
     """Return the contents of the page of the schema: views, macros, and the tables below them."""
     found = state.relations
     macros = "Common questions, written as functions that give rows."
-    tables = "The views read these. Their numbers (run_id …) are those of one file."
+    tables = "The views read these. Their numbers (run_id …) belong to one file."
     groups = (
         ("Views", "", [one for one in found if one.kind == "view" and not one.is_table]),
         ("Macros", macros, [one for one in found if one.kind == "macro"]),

@@ -89,7 +89,7 @@ def swap(
     table: options.NumberTable,
     database: options.File,
 ) -> None:
-    """Show what another judge does to the board.
+    """Show the effect of another judge on the board.
 
     Both boards are over the queries that both judges judged, and the first judge counts as the truth.
     tau_b is Kendall's; tau_ap (Yilmaz and others 2008) and tau_gap (Gao and Oard 2015) go down the

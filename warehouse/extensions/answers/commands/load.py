@@ -41,7 +41,7 @@ def load(
 ) -> None:
     """Load judgments of named judges.
 
-    A judge is a person, a language model or a crowd worker. The formats are those of qrels. A file
+    A judge is a person, a language model or a crowd worker. Formats are as for qrels. A file
     holds the judgments of one judge (--judge), or has a column that names the judges (--by); a document
     may have a judgment of each. They are kept as a version of the qrels for each judge, which is never
     current, so that no board changes: 'warehouse judgments' compares the judges, corrects one by

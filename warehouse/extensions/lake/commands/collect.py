@@ -17,13 +17,13 @@ def collect(
     ],
     as_of: Annotated[
         str | None,
-        "Collect what was there after this push: see 'warehouse lake versions'.",
+        "Collect the state after this push: see 'warehouse lake versions'.",
         {"metavar": "version:N"},
     ] = None,
     *,
     database: options.File,
 ) -> None:
-    """Make a file of what a team has pushed into a lake.
+    """Make a file of the values that a team has pushed into a lake.
 
     The file has the runs and values of all, for boards, comparisons, pages and SQL, but no
     predictions and judgments. It is a replica: the next collect replaces it, and nothing else

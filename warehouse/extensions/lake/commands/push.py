@@ -35,7 +35,7 @@ def push(
 ) -> None:
     """Push runs and values into a lake that a team shares.
 
-    A lake is a folder of Delta tables, which many may write at once. Only what it does not have is
+    A lake is a folder of Delta tables, which many may write at once. Only missing rows are
     added: the same push twice changes nothing. Values come before the row that makes them visible,
     so that nobody sees an evaluation by half. Predictions and judgments stay in the file, unless
     --with-runs pushes the current runs and qrels. What is

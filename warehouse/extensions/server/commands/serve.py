@@ -38,7 +38,7 @@ def serve(
     depth: Annotated[int, "Show so many documents of each list.", {"min": 1}] = 20,
     lake: Annotated[
         str | None,
-        "Serve what a team has pushed into this lake, not the database.",
+        "Serve the values that a team has pushed into this lake, not the database.",
         {"metavar": "URL"},
     ] = None,
     *,
