@@ -293,7 +293,7 @@ def test_ids_with_blanks_and_tables_of_runs_are_no_qrels(tiny: Warehouse) -> Non
 
 
 def test_many_runs_are_told_in_a_table(tiny: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.report.presentation._MOST_SAID", 1)
+    monkeypatch.setattr("warehouse.report.presentation._MOST_RUNS", 1)
     asked = ("holes", "-d", "tiny", "--db", str(tiny.path), "-f", "csv")
     _, _, told = command(*asked, "--top", "1")
     assert told.splitlines()[-1] == "and 1 run more: --by-run"

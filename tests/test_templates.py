@@ -726,7 +726,7 @@ def define(source: str) -> MetricTemplate:
         (
             "[param.aggregate]",
             '[param.aggregate]\ndefault = "pooled"\nchoices = ["pooled"]',
-            ["aggregate", "its default is that of the header"],
+            ["aggregate", "its default comes from the header"],
         ),
         (
             "[param.aggregate]",

@@ -241,7 +241,7 @@ def split(asked: Iterable[MetricLike]) -> list[MetricLike]:
     ['AP', 'nDCG@10', 'P(rel=2)@5', 'P.5,10', 'SetP(relative=1,rel=2)', '11pt_avg']
     >>> split(["P(rel=2@5"])
     Traceback (most recent call last):
-    warehouse.errors.UsageError: P(rel=2@5: has a parenthesis without its pair; ...
+    warehouse.errors.UsageError: P(rel=2@5: not in the notation Name(param=value, ...)@cutoff: ...
     >>> split(["utility.2,-1,0,0,map", "ndcg.1=3,2=9"])
     ['utility.2,-1,0,0', 'map', 'ndcg.1=3,2=9']
     """
@@ -254,7 +254,9 @@ def split(asked: Iterable[MetricLike]) -> list[MetricLike]:
         elif not one.strip():
             raise UsageError("an empty text names no metric; write one as in nDCG@10")
         elif one.count("(") != one.count(")"):
-            raise UsageError(f"{one}: has a parenthesis without its pair; write as in P(rel=2)@5")
+            raise UsageError(
+                f"{one}: not in the notation Name(param=value, ...)@cutoff: a parenthesis has no pair"
+            )
         elif given := _GIVEN.fullmatch(one):
             words.append(Labelled(given["metric"].strip(), given["label"]))
         else:
