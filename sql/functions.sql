@@ -24,7 +24,7 @@ create temp macro at_most(number, k) as
     least(number, k);
 
 -- A value rounded for comparison: doubles of one number, as (0.1 + 0.2 + 0.3) / 3 and 0.2, may differ in their last
--- bits. Gates compare the same number of digits (see warehouse/analyze/board.py).
+-- bits. Gates compare the same number of digits (see warehouse/analyze/dataset_board.py).
 create temp macro comparable(x) as
     round(x, 12);
 
