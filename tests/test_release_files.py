@@ -180,3 +180,18 @@ def test_what_is_said_of_the_project() -> None:
         "lint-imports",
     ]
     assert "ruff check . && ruff format . && mypy && lint-imports" in rules
+
+
+def test_the_readme_of_a_registry_has_no_dead_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the code has no address, its files are named; with one, links are absolute."""
+    monkeypatch.syspath_prepend(str(CHECKOUT / "docs"))
+    registry = importlib.import_module("registry")
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    relative = re.compile(r"\]\((?!https?:|#)")
+    assert relative.search(text)
+    for source in (None, "https://example.org/w"):
+        assert not relative.search(registry.readme(text, source))
+    metadata: dict[str, Any] = {}
+    registry.Hook.update(None, metadata)
+    assert not relative.search(metadata["readme"]["text"])
+    assert "# " in metadata["readme"]["text"]
