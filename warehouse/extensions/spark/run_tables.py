@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from warehouse.config.installation import adding
 from warehouse.errors import InputError, UsageError, listing, option
@@ -27,18 +27,6 @@ _RUN, _POSITION = "run", "position"
 _LOG = "_delta_log"
 # Features of Delta tables that reading their files alone would miss.
 _UNREADABLE = {"deletionVectors", "columnMapping"}
-
-
-class HasTables(Protocol):
-    """An engine that reads tables by itself."""
-
-    session: Any
-
-    def by_table(
-        self, frame: Any, score: Callable[[int, pa.Table], Reply], num_buckets: int
-    ) -> list[Reply]:
-        """Score each bucket of the rows of a frame."""
-        ...
 
 
 @dataclass(frozen=True)
