@@ -335,8 +335,11 @@ def test_an_upgrade_reads_no_view_of_others(changed, tmp_path: Path) -> None:
         assert wh.init() is True
         assert [row[:3] for row in answers(wh)[3]] == [("one", 0.25)]
     with duckdb.connect(wh.path, read_only=True) as con:
-        assert con.execute("select run from runs").fetchall() == [("one",)]
-        assert con.execute("select run from store.run_version").fetchall() == [("one",)]
+        assert con.execute("select run from runs order by 1").fetchall() == [("one",), ("two",)]
+        assert con.execute("select run from store.run_version order by 1").fetchall() == [
+            ("one",),
+            ("two",),
+        ]
         assert con.execute("from store.copied").fetchall() == [("one",)]
         assert con.execute("from mine").fetchall() == [(4,)]
         comments = con.execute(

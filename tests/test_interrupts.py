@@ -110,7 +110,7 @@ def test_a_warehouse(tmp_path: Path, verb: str, times: int) -> None:
 @pytest.mark.sample(4, 2)
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("attach", "return"), ("push", "call"), ("found", "call"), ("_detach", "call")],
+    [("attach", "return"), ("push", "call"), ("as_dicts", "call"), ("_detach", "call")],
 )
 def test_where_a_file_would_stay_open(
     tmp_path: Path, prepared: Callable[..., Warehouse], name: str, what: str

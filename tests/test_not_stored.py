@@ -185,7 +185,7 @@ def test_a_day_and_an_older_version_of_the_qrels_have_it_too(tiny: Warehouse) ->
     board = tiny.leaderboard("tiny", metrics="P@1", as_of=then)
     assert [row.run for row in board] == ["two"]
     assert any("one (version 1) of tiny was there" in note for note in board.notes)
-    with expect_refusal("no such dataset … 2001-01-01"):
+    with expect_refusal("nothing was loaded yet … 2001-01-01"):
         tiny.leaderboard("tiny", metrics="P@1", as_of="2001-01-01")
 
 

@@ -81,6 +81,6 @@ def test_before_the_first_load_there_was_nothing(tmp_path: Path) -> None:
     wh.ingest_qrels("one", QRELS)
     for dataset in (None, "one"):
         with pytest.raises(
-            UsageError, match="nothing was loaded yet by the end of 2020-01-01 UTC; the"
+            UsageError, match="nothing was loaded yet as of the end of 2020-01-01 UTC; the"
         ):
             wh.leaderboard(dataset, as_of="2020-01-01")

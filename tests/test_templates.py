@@ -647,6 +647,13 @@ def test_every_template_is_asked_for() -> None:
         and not path.name.startswith("stored_")
     }
     assert there - words == set(), "nothing renders it: delete it"
+    named = {
+        (path.name, name)
+        for path in files
+        for name in re.findall(r'render\(\s*"([\w/]+)"', path.read_text(encoding="utf-8"))
+    }
+    paths = {path.as_posix().rpartition("/sql/")[2] for path in files}
+    assert {one for one in named if f"{one[1]}{templates.SUFFIX}" not in paths} == set()
 
 
 def test_an_unknown_variable_is_an_error() -> None:

@@ -568,7 +568,7 @@ class Warehouse:
         >>> _ = wh.ingest_run("tiny", {"q1": {"a": 1.0}}, name="wrong")
         >>> wh.forget("tiny", "wrong", reason="trained on the test set").versions
         (1,)
-        >>> len(wh.runs("tiny"))
+        >>> len(wh.runs())
         0
         """
         from warehouse.ingest.forget import forget

@@ -188,7 +188,7 @@ def _check_begin(con: Connection, as_of: dt.datetime) -> None:
     ).fetchall()
     if first is not None and first > as_of:
         raise UsageError(
-            f"nothing was loaded yet by {in_words(as_of)}; the first dataset is of {in_words(first)}"
+            f"nothing was loaded yet as of {in_words(as_of)}; the first dataset is of {in_words(first)}"
         )
 
 

@@ -327,7 +327,7 @@ def _suffix(staged: readers.Staged, options: RunOptions) -> str:
 
 def _run_name(staged: readers.Staged, options: RunOptions) -> str:
     if options.name is not None:
-        return options.name
+        return steps.check_name("run", options.name)
     if options.name_from == "tag":
         if staged.tag is None:
             raise UsageError(

@@ -56,7 +56,7 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
             pushed: Any = con.sql(sql)
             rows[table] = pushed.to_arrow_table()
         is_new = None in (there["run"], there["qrels"], there["made_current"])
-        to_note = [] if is_new else con.execute(render("lake/to_note")).fetchall()
+        to_note = [] if is_new else con.execute(render("lake/differences")).fetchall()
     adds = any(map(len, rows.values()))
     # each push that adds anything is a version of the lake, also one without evaluations
     found = Pushed(
