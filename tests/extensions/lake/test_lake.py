@@ -517,7 +517,9 @@ def by_polars(lake: Path) -> Reader:
 
 def by_spark(lake: Path) -> Reader:
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
-    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+    folder = str(lake.parent / "spark")
+    builder = sql.SparkSession.builder.master("local[1]")
+    session = builder.config("spark.sql.warehouse.dir", folder).getOrCreate()
     for table, found in tables_of(lake).items():
         session.createDataFrame(found).createOrReplaceTempView(table)
     for one in statements():
