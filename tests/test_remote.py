@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -298,3 +299,36 @@ def test_a_store_named_in_a_url_goes_before_the_environment(
         store, path = remote._store(named)
         assert tuple(store.get(key) for key in asked) == expected
         assert path == named.replace(" ", "%20")
+
+
+@pytest.mark.parametrize("has_tag", [True, False])
+def test_qrels_of_a_server_that_gives_no_time(
+    declared: Project, tmp_path: Path, has_tag: bool
+) -> None:
+    """Its tag, else its content, tells that the file has changed, also to one of the same length."""
+    put(tmp_path, "site/qrels.txt", QRELS)
+
+    class Timeless(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def send_header(self, keyword: str, value: str) -> None:
+            if keyword != "Last-Modified":
+                super().send_header(keyword, value)
+
+        def end_headers(self) -> None:
+            if has_tag:
+                text = (tmp_path / "site/qrels.txt").read_bytes()
+                super().send_header("ETag", f'"{zlib.crc32(text)}"')
+            super().end_headers()
+
+    site = partial(Timeless, directory=tmp_path / "site")
+    with ThreadingHTTPServer(("127.0.0.1", 0), site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_port}/qrels.txt"
+        put(declared.path, "warehouse.toml", PROJECT.replace("qrels.txt", at))
+        assert f"qrels loaded from {at}" in command("sync")[1]
+        assert command("sync") == (0, "", "")
+        put(tmp_path, "site/qrels.txt", QRELS.replace("q1 0 a 1", "q1 0 a 2"))
+        assert "qrels replaced as version 2" in command("sync")[1]
+        server.shutdown()

@@ -77,46 +77,41 @@ def look(con: duckdb.DuckDBPyConnection, asked: Declarations) -> Missing:
     """
     rows = con.execute(render("statements/run_files")).fetchall()
     every = [Remembered(n, str(dataset), location(path), *rest) for n, dataset, path, *rest in rows]
-    is_there = _looking(asked)
-    there = {one for one in every if is_there(one.path)}
+    listed = _listing(asked)
+    there = {one for one in every if _is_there(one.path, asked, listed)}
     taken = {(one.dataset, one.run) for one in there}
     found: dict[str, list[Remembered]] = {"keep": [], "forget": [], "superseded": []}
-    used: dict[str, bool] = {}
     for one in every:
         runs = None if one in there else _declared(asked, one.path)
-        if runs is None:
-            continue
-        if runs.where not in used:
-            used[runs.where] = False
-            with suppress(InputError):  # a store that does not answer any more
-                used[runs.where] = any(True for p in runs.patterns for _ in p.files(asked.folder))
-        if used[runs.where]:
+        if runs is not None and listed(runs.where):
             is_superseded = one.run is None or (one.dataset, one.run) in taken
             found["superseded" if is_superseded else runs.missing].append(one)
     back = [one for one in every if one in there and one.is_known]
     return Missing(found["keep"], found["forget"], found["superseded"], back)
 
 
-def _looking(asked: Declarations) -> Callable[[Location], bool]:
-    """Return a function that says whether a file is there; stores are asked for one list a source."""
+def _listing(asked: Declarations) -> Callable[[str], Set[str] | None]:
+    """Return a function that lists the files of a source, once; None if its store does not answer."""
 
     @cache
-    def urls(where: str) -> Set[str] | None:
+    def listed(where: str) -> Set[str] | None:
         (runs,) = (runs for runs in asked.runs if runs.where == where)
         with suppress(InputError):
             return {str(file) for p in runs.patterns for file, _ in p.files(asked.folder)}
         return None
 
-    def is_there(file: Location) -> bool:
-        if isinstance(file, Path):
-            return file.exists()
-        runs = _declared(asked, file)
-        if runs is None:
-            return False
-        found = urls(runs.where)
-        return found is None or file.url in found
+    return listed
 
-    return is_there
+
+def _is_there(
+    file: Location, asked: Declarations, listed: Callable[[str], Set[str] | None]
+) -> bool:
+    """Whether a file is there, or cannot be looked for."""
+    if isinstance(file, Path):
+        return file.exists()
+    runs = _declared(asked, file)
+    found = set() if runs is None else listed(runs.where)
+    return found is None or file.url in found
 
 
 def _declared(asked: Declarations, path: Location) -> Runs | None:

@@ -192,7 +192,7 @@ def training(
 ) -> None:
     """Load a training set.
 
-    These are items that a system was trained on, or that users had seen before. The formats are those of
+    These are items that a system was trained on, or that users had seen before. The formats are as for
     qrels. In a table without a relevance column, every relevance is 1. Loading the same examples
     again does nothing ("unchanged"); other examples need --replace and become a new version.
     """
