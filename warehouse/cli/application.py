@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
@@ -31,6 +30,7 @@ from types import ModuleType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 
 from warehouse import extending
@@ -103,8 +103,7 @@ class _Command(_Help, TyperCommand):
     """A command."""
 
 
-@dataclass(frozen=True)
-class _Conversion:
+class _Conversion(Struct, frozen=True):
     """The conversion of a parameter's values: Typer's, which is asked for when it is needed."""
 
     typers: Callable[[], Any]
@@ -188,6 +187,7 @@ def _as_people_write(found: re.Match[str]) -> str:
     return _TYPES.get(name, name)
 
 
+@cache
 def _core() -> dict[str, str]:
     """Return the modules in `commands` by the names of their commands."""
     found = (module.name for module in iter_modules(commands.__path__))
