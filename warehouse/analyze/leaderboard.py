@@ -11,10 +11,11 @@ from duckdb import DuckDBPyConnection as Connection
 
 from warehouse.analyze import across_datasets, dataset_board, past_state, run_choice, stored_metrics
 from warehouse.analyze.dataset_board import Board
-from warehouse.errors import UsageError, check_at_least, check_effect, command, listing
+from warehouse.errors import UsageError, check_at_least, check_effect, command, counted, listing
 from warehouse.metrics import protocols
 from warehouse.metrics.notation import Metrics
 from warehouse.metrics.protocols import Protocol
+from warehouse.sql_text.templates import render
 from warehouse.store import database
 
 
@@ -118,6 +119,8 @@ def leaderboard(
                     found = board_intervals.with_groups(con, found, groups)
                 if ci:
                     found = board_intervals.with_intervals(con, found, rules, alpha)
+                if as_of is not None and slice is None:  # 'evaluate' renews today's
+                    lacking += _by_older_formulas(con, datasets[0], found.metrics, rules)
         else:
             found = across_datasets.of_datasets(
                 con,
@@ -156,11 +159,26 @@ def _without_values(
         return ()
     runs = listing((run for (run,) in rows), 5)
     if database.is_collected(con):
-        return (f"left out: the lake has no values against its current qrels of {runs}",)
+        return (f"left out: the lake has no values for this board of {runs}",)
     if not rules.is_imported:
         return (f"no values were stored yet of {runs}; a metric that is named is computed",)
     how = command("ingest scores FILE", dataset)
     return (f"no values were loaded of {runs}; to load: {how}",)
+
+
+def _by_older_formulas(
+    con: Connection, dataset: str, metrics: Iterable[str], rules: Protocol
+) -> tuple[str, ...]:
+    """Return a note about each metric whose values are by several formulas, if there are any."""
+    rows = con.execute(
+        render("analyses/older_formulas"),
+        {"dataset": dataset, "protocol": rules.name, "metrics": list(metrics)},
+    ).fetchall()
+    return tuple(
+        f"{metric}: {counted(number, 'value')} {'is' if number == 1 else 'are'} by an older formula "
+        "than the others"
+        for metric, number in rows
+    )
 
 
 def _names(

@@ -24,8 +24,9 @@ from refusals import expect_refusal
 
 from warehouse import Warehouse
 from warehouse.analyze.gate_results import who
+from warehouse.config.settings import VERSION
 from warehouse.errors import DatabaseError, InputError, UsageError, WarehouseError
-from warehouse.extensions.lake import collect, contents, pull, push, shared_lake
+from warehouse.extensions.lake import collect, contents, pull, push, shared_lake, tables
 from warehouse.extensions.lake.tables import TABLES, Lake
 from warehouse.extensions.server.replicas import Replicas
 from warehouse.store.database import Resources
@@ -132,7 +133,7 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     shown = run("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake), "-f", "csv")
     assert (shown.code, shown.out.splitlines()[1][:7]) == (0, "1,both,")
     assert "left out are qrels of 1 query" in shown.err
-    assert "no values against its current qrels of few, half" in shown.err
+    assert "no values for this board of few, half" in shown.err
     assert not any(push(two, lake).values())
     before = dt.datetime.now(dt.UTC).isoformat()
     said = run("push", "--lake", str(lake), "--db", str(two.path), "--make-current").err
@@ -236,6 +237,79 @@ def test_who_has_pushed(tmp_path: Path, run: Callable[..., Answer]) -> None:
         found = Lake(str(lake)).read(table).to_table().column("pushed_by").to_pylist()
         assert set(found) == {who()}
     assert run("lake", "versions", str(lake)).out.endswith(f"\t{who()}\n")
+
+
+def redefined(wh: Warehouse) -> Warehouse:
+    """Let the values of a file be those of a program that defines the metrics in another way."""
+    with duckdb.connect(wh.path) as con:
+        con.execute(
+            "update store.evaluation set fingerprint = 'other', program_version = '0.10.0', "
+            "content_hash = md5(content_hash)"
+        )
+        con.execute("update store.score set value = 9")
+    return wh
+
+
+def test_a_board_has_one_definition_of_a_metric(tmp_path: Path, run: Callable[..., Answer]) -> None:
+    """That of most runs; of equals the newest. Values by another are left out by name, or the past."""
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    one = filled(tmp_path / "one.duckdb", "both", "half")
+    push(one, lake)
+    push(redefined(filled(tmp_path / "two.duckdb", "both", "last")), lake)
+    before = dt.datetime.now(dt.UTC).isoformat()
+    # two runs have values by each, so the newest counts
+    shown = run("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake), "-f", "csv")
+    assert [line.split(",")[:4] for line in shown.out.splitlines()[1:]] == [
+        ["1", "both", "", "9.0"], ["1", "last", "", "9.0"],
+    ]  # fmt: skip
+    assert (
+        f"AP, GMAP, nDCG@10 of 1 run (half), pushed by {who()} with version {VERSION}" in shown.err
+    )
+    # three have values by the first: the other program stops nobody's board
+    three = filled(tmp_path / "three.duckdb", "both", "half", "last")
+    push(three, lake)
+    assert collect(team, lake).notes == ()
+    assert rows(team, BOARD) == rows(three, BOARD)
+    past = team.leaderboard("tiny", metrics="AP", as_of=before)
+    assert [(row.run, row.AP) for row in past] == [
+        ("both", 9.0),
+        ("last", 9.0),
+        ("half", (1 + 0) / 2),
+    ]
+    assert "AP: 1 value is by an older formula than the others" in " ".join(past.notes)
+
+
+def test_a_lake_of_another_layout_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Answer]
+) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    wh, lake = filled(tmp_path / "one.duckdb", "both"), tmp_path / "lake"
+    with monkeypatch.context() as patch:  # a lake that does not say its layout has the first
+        patch.setattr(tables, "_LAYOUT", None)
+        push(wh, lake, with_runs=True)
+    team = Warehouse(tmp_path / "team.duckdb")
+    collect(team, lake)
+    assert rows(team, BOARD) == rows(wh, BOARD)
+    other = tables._LAYOUT.replace("1", "10")
+    for table in (*TABLES, "prediction"):
+        deltalake.DeltaTable(f"{lake}/{table}").alter.set_table_name(other)
+        before = sorted(lake.rglob("*"))
+        for words in (
+            ("collect", "--db", str(team.path)),
+            ("leaderboard", "-d", "tiny"),
+            ("push", "--with-runs", "--db", str(wh.path)),
+            ("pull", "--db", str(tmp_path / "new.duckdb")),
+        ):
+            if table in TABLES or words[0] in ("push", "pull"):
+                answer = run(*words, "--lake", str(lake))
+                assert answer.code == 2, (table, words)
+                assert f"({other}; " in answer.err
+                assert "upgrade it" in answer.err
+        assert sorted(lake.rglob("*")) == before
+        deltalake.DeltaTable(f"{lake}/{table}").alter.set_table_name(tables._LAYOUT)
+    for words in ("versions", "optimize"):
+        deltalake.DeltaTable(f"{lake}/evaluation").alter.set_table_name(other)
+        assert "upgrade it" in run("lake", words, str(lake)).err
 
 
 def test_a_push_that_is_cut_off_is_not_seen(
@@ -458,6 +532,8 @@ def test_other_engines_read_the_tables(tmp_path: Path, engine: str) -> None:
     push(one, lake)
     two = filled(tmp_path / "two.duckdb", "both", "last", dataset="other")
     push(two, lake)
+    push(redefined(filled(tmp_path / "three.duckdb", "both", "half", dataset="other")), lake)
+    push(filled(tmp_path / "four.duckdb", "last", dataset="other"), lake)
     one.ingest_qrels("tiny", NEW_QRELS, replace=True)
     one.ingest_run("tiny", RUNS["last"], name="half", replace=True)
     one.evaluate("tiny", metrics=["AP"])
@@ -465,7 +541,7 @@ def test_other_engines_read_the_tables(tmp_path: Path, engine: str) -> None:
     push(one, lake, make_current=True)
     before = {table: len(list((lake / table).rglob("*.parquet"))) for table in ("run", "score")}
     counts = shared_lake.optimize(str(lake))
-    assert [files.count for files in counts["run"]] == [3, 2]  # a file for each dataset
+    assert [files.count for files in counts["run"]] == [5, 2]  # a file for each dataset
     assert {table: was.count for table, (was, _) in counts.items() if table in before} == before
     team = Warehouse(tmp_path / "team.duckdb")
     collect(team, lake)

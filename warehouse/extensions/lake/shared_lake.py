@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -156,14 +157,14 @@ def collect(
         published = replica.publish(
             con, made.path, target, called=LAKE + url, lock_timeout=lock_timeout
         )
-    return replace(published, notes=tuple(_left_out(*one) for one in left_out))
+    return replace(published, notes=left_out)
 
 
 @contextmanager
 def collected(
     url: str, version: int | None = None, *, per_query: bool = False, lock_timeout: float = 0
-) -> Iterator[tuple[WarehouseFile, list[tuple[Any, ...]]]]:
-    """Yield a file of a lake, for the block, and rows about the qrels that it leaves out."""
+) -> Iterator[tuple[WarehouseFile, tuple[str, ...]]]:
+    """Yield a file of a lake, for the block, and sentences about values that it leaves out."""
     Lake(url).check()
     lake = Lake(url, version)
     if lake.read("qrels") is not None and lake.read("made_current") is None:
@@ -183,7 +184,12 @@ def collected(
                     con.register(name, rows)
             with lake_errors(url):
                 con.execute(render("lake/collect"))
-                left_out = con.execute(render("lake/left_out")).fetchall()
+                left_out = (
+                    *starmap(_other_qrels, con.execute(render("lake/left_out")).fetchall()),
+                    *starmap(
+                        _other_definitions, con.execute(render("lake/other_definitions")).fetchall()
+                    ),
+                )
                 twice = con.execute(render("lake/contradictions")).fetchall()
             if twice:
                 raise UsageError(
@@ -198,13 +204,28 @@ def collected(
         yield made, left_out
 
 
-def _left_out(
+def _other_qrels(
     dataset: str, num_queries: int, pushed_by: str, pushed_at: dt.datetime, num_runs: int
 ) -> str:
     return (
         f"{dataset}: left out are qrels of {counted(num_queries, 'query')}, pushed by {pushed_by} on "
         f"{pushed_at:%Y-%m-%d} and not current, with the values of {counted(num_runs, 'run')} against "
         "them"
+    )
+
+
+def _other_definitions(
+    dataset: str,
+    metrics: Sequence[str],
+    runs: Sequence[str],
+    people: Sequence[str],
+    programs: Sequence[str],
+) -> str:
+    return (
+        f"{dataset}: left out are values of {listing(metrics, 5)} of {counted(len(runs), 'run')} "
+        f"({listing(runs, 5)}), pushed by {listing(people, 3)} with version {listing(programs, 3)} of "
+        "the program: the metric is defined in another way than for most runs; evaluate all with one "
+        "version, and with the same attributes and training set"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.config.installation import adding
 from warehouse.config.ownership import refuse_links
-from warehouse.errors import UsageError, first_line, listing
+from warehouse.errors import UsageError, first_line, listing, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +29,9 @@ TABLES = (
 _LAST = TABLES[-1]
 # The fields of its commits: the versions of all tables that it has found, and who wrote it.
 _FOUND, _BY = "versions", "pushed_by"
+# The layout of the tables, which each has as its name: a lake of another is neither read nor written.
+# A table without a name has this one.
+_LAYOUT = "ranking-warehouse lake, layout 1"
 _TRIES = 20
 _PAUSE = 0.05
 # The size in bytes of a file of many rows, and up to which small files are joined.
@@ -82,7 +86,7 @@ class Lake:
                 try:
                     self._delta.write_deltalake(
                         table_url, rows, mode="append", partition_by=["dataset"],
-                        commit_properties=properties, target_file_size=_FILE_SIZE,
+                        commit_properties=properties, target_file_size=_FILE_SIZE, name=_LAYOUT,
                     )  # fmt: skip
                     break
                 except self._delta.exceptions.DeltaError:
@@ -100,7 +104,7 @@ class Lake:
         with self._failures(table_url):
             try:
                 number = None if self._then is None else self._then[table]
-                return self._delta.DeltaTable(table_url, version=number).to_pyarrow_dataset()
+                return self._open(table_url, number).to_pyarrow_dataset()
             except self._delta.exceptions.TableNotFoundError:
                 return None
 
@@ -111,7 +115,7 @@ class Lake:
             table_url = f"{self.url}/{table}"
             with self._failures(table_url):
                 try:
-                    found.append(self._delta.DeltaTable(table_url).version())
+                    found.append(self._open(table_url).version())
                 except self._delta.exceptions.TableNotFoundError:
                     found.append(None)
         return tuple(found)
@@ -143,7 +147,7 @@ class Lake:
         table_url = f"{self.url}/{_LAST}"
         with self._failures(table_url):
             try:
-                history: list[dict[str, Any]] = self._delta.DeltaTable(table_url).history()
+                history: list[dict[str, Any]] = self._open(table_url).history()
             except self._delta.exceptions.TableNotFoundError:
                 return []
         try:
@@ -168,7 +172,7 @@ class Lake:
         """
         table_url = f"{self.url}/{table}"
         with self._failures(table_url):
-            there = self._delta.DeltaTable(table_url)
+            there = self._open(table_url)
             before = _files(there)
             there.optimize.compact(target_size=_FILE_SIZE)
             return before, _files(there)
@@ -180,12 +184,32 @@ class Lake:
                 f"{self.url}: no lake, or nothing was pushed into it: warehouse push --lake URL"
             )
 
+    def _open(self, table_url: str, number: int | None = None) -> Any:
+        """Return a table of this program's layout; another is refused before anything is read."""
+        found = self._delta.DeltaTable(table_url, version=number)
+        layout = found.metadata().name or _LAYOUT
+        if layout != _LAYOUT:
+            raise UsageError(
+                f"{table_url}: another version of this program wrote it ({visible(layout)}; this one "
+                f"knows {_LAYOUT!r}); upgrade it: pip install --upgrade ranking-warehouse"
+            )
+        return found
+
     @contextmanager
     def _failures(self, table_url: str) -> Iterator[None]:
         try:
             yield
         except (OSError, OverflowError, self._delta.exceptions.DeltaError) as error:
-            raise UsageError(f"{table_url}: {first_line(error)}") from error
+            raise UsageError(f"{table_url}: {_in_one_line(error)}") from error
+
+
+def _in_one_line(error: Exception) -> str:
+    r"""Return a message with its causes, which delta-rs draws as a tree in colours.
+
+    >>> _in_one_line(OSError("S3 error" + chr(10) + "  \x1b[31m↳\x1b[0m GET failed" + chr(10)))
+    'S3 error: GET failed'
+    """
+    return re.sub(r"\s*(?:\x1b\[\d+m)*↳(?:\x1b\[\d+m)*\s*", ": ", str(error)).strip().split("\n")[0]
 
 
 def _files(table: Any) -> Files:

@@ -1,6 +1,7 @@
 /* How other engines (DuckDB, Spark, Trino, Snowflake, BigQuery) read the tables of a lake. A row may stand in a
    table several times, because two pushed it at once: these views have each once, and only values of evaluations that
-   are whole. Name the tables run, qrels, made_current, tombstone, evaluation, score and query_score first. */
+   are whole. On a board a metric has one definition: that by which most runs have values, of equals the newest. Name
+   the tables run, qrels, made_current, tombstone, evaluation, score and query_score first. */
 create view current_run as
 select dataset, name, run_hash, system, run_at
 from (
@@ -42,18 +43,50 @@ join (
 where place = 1
 group by qrels.dataset, qrels.qrels_hash;
 
+create view definition as
+select
+    evaluation.dataset, evaluation.metric, evaluation.protocol, evaluation.fingerprint,
+    count(distinct current_run.name) as num_runs,
+    max(evaluation.evaluated_at) as newest
+from evaluation
+join current_qrels
+    on current_qrels.dataset = evaluation.dataset
+    and current_qrels.qrels_hash = evaluation.qrels_hash
+join current_run
+    on current_run.dataset = evaluation.dataset
+    and current_run.run_hash = evaluation.run_hash
+group by evaluation.dataset, evaluation.metric, evaluation.protocol, evaluation.fingerprint;
+
+create view current_definition as
+select dataset, metric, protocol, fingerprint
+from (
+    select
+        dataset, metric, protocol, fingerprint,
+        row_number() over (
+            partition by dataset, metric, protocol order by num_runs desc, newest desc, fingerprint
+        ) as turn
+    from definition
+) as known
+where turn = 1;
+
 create view current_evaluation as
 select dataset, evaluation_hash, run_hash, metric, protocol, direction, evaluated_at
 from (
     select
-        evaluation.dataset, evaluation_hash, run_hash, metric, protocol, direction, evaluated_at,
+        evaluation.dataset, evaluation_hash, run_hash, evaluation.metric, evaluation.protocol, direction, evaluated_at,
         row_number() over (
-            partition by evaluation.dataset, run_hash, metric, protocol order by evaluated_at desc, evaluation_hash desc
+            partition by evaluation.dataset, run_hash, evaluation.metric, evaluation.protocol
+            order by evaluated_at desc, evaluation_hash desc
         ) as place
     from evaluation
     join current_qrels
         on current_qrels.dataset = evaluation.dataset
         and current_qrels.qrels_hash = evaluation.qrels_hash
+    join current_definition
+        on current_definition.dataset = evaluation.dataset
+        and current_definition.metric = evaluation.metric
+        and current_definition.protocol = evaluation.protocol
+        and current_definition.fingerprint = evaluation.fingerprint
 ) as known
 where place = 1;
 
