@@ -236,7 +236,10 @@ def test_who_has_pushed(tmp_path: Path, run: Callable[..., Answer]) -> None:
     for table in ("run", "qrels", "evaluation", "made_current"):
         found = Lake(str(lake)).read(table).to_table().column("pushed_by").to_pylist()
         assert set(found) == {who()}
-    assert run("lake", "versions", str(lake)).out.endswith(f"\t{who()}\n")
+    push(filled(tmp_path / "two.duckdb", "half"), lake)
+    shared_lake.optimize(str(lake))
+    shown = json.loads(run("lake", "versions", str(lake), "-f", "json").out)
+    assert [(one["version"], one["by"]) for one in shown] == [(n, who()) for n in (2, 1, 0)]
 
 
 def redefined(wh: Warehouse) -> Warehouse:
@@ -827,7 +830,7 @@ def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., 
     )
     push(one, lake)
     two = Warehouse(tmp_path / "two.duckdb")
-    with expect_refusal("nobody has pushed its judgments … --with-runs"):
+    with expect_refusal("nobody has pushed the judgments … tiny … --with-runs"):
         pull(two, lake)
     answer = run("push", "--lake", str(lake), "--with-runs", "--db", str(one.path))
     assert "predictions of 3 runs, judgments of 1 qrels" in answer.err
@@ -835,6 +838,9 @@ def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., 
         "has all of it"
         in run("push", "--lake", str(lake), "--with-runs", "--db", str(one.path)).err
     )
+    # a push of them alone is a version, too
+    assert [number for number, *_ in shared_lake.versions(str(lake))] == [1, 0]
+    assert {"judgment", "prediction"} < shared_lake.optimize(str(lake)).keys()
     assert [done.name for done in pull(two, lake, run="ha*")] == ["tiny", "half"]
     assert run("pull", "--lake", str(lake), "--db", str(two.path)).code == 0
     for sql in (
@@ -861,6 +867,11 @@ def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., 
         pull(Warehouse(tmp_path / "three.duckdb"), lake)
     with expect_refusal("no run nope … tiny/both"):
         pull(two, lake, run="nope")
+    # others are current now, and their judgments were not pushed
+    one.ingest_qrels("tiny", NEW_QRELS, replace=True)
+    push(one, lake, make_current=True)
+    with expect_refusal("nobody has pushed the judgments … tiny … --with-runs"):
+        pull(two, lake)
 
 
 def test_contents_are_pushed_and_pulled_once(tmp_path: Path) -> None:

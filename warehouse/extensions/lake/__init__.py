@@ -32,12 +32,11 @@ def push(
     runs the lake has with other predictions. Needs the extra "lake". Raises UsageError and
     DatabaseError.
     """
-    from warehouse.extensions.lake import contents, shared_lake
+    from warehouse.extensions.lake import shared_lake
 
-    added = shared_lake.push(warehouse.file, os.fspath(lake), make_current=make_current)
-    if with_runs:
-        added.update(contents.push(warehouse.file, os.fspath(lake)))
-    return added
+    return shared_lake.push(
+        warehouse.file, os.fspath(lake), make_current=make_current, with_runs=with_runs
+    )
 
 
 def pull(
@@ -54,10 +53,10 @@ def pull(
     predictions nobody has pushed, after the others are loaded, and ConflictError for a name that has
     other content here. Needs the extra "lake".
     """
-    from warehouse.extensions.lake import contents
+    from warehouse.extensions.lake import pulled_contents
 
     runs = [run] if isinstance(run, str) else list(run)
-    return list(contents.pull(warehouse, os.fspath(lake), dataset, runs))
+    return list(pulled_contents.pull(warehouse, os.fspath(lake), dataset, runs))
 
 
 def collect(

@@ -13,13 +13,13 @@ from typing import Any
 import duckdb
 
 from warehouse.analyze.gate_results import who
-from warehouse.errors import UsageError, counted, first_line, listing
-from warehouse.extensions.lake.tables import TABLES, Files, Lake
+from warehouse.errors import UsageError, counted, listing
+from warehouse.extensions.lake import contents
+from warehouse.extensions.lake.tables import CONTENTS, TABLES, Files, Lake, lake_errors
 from warehouse.report import replica
 from warehouse.sql_text.templates import render
 from warehouse.store.database import LAKE
 from warehouse.store.file import WarehouseFile
-from warehouse.store.interrupts import is_interrupt
 from warehouse.store.scratch_folders import scratch_folder
 
 _OTHER_PROGRAM = (
@@ -36,12 +36,14 @@ class Pushed(dict[str, int]):
     notes: tuple[str, ...] = ()
 
 
-def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed:
+def push(
+    file: WarehouseFile, url: str, *, make_current: bool = False, with_runs: bool = False
+) -> Pushed:
     """Append rows that the lake does not have; return the number of rows for each of its tables.
 
     Runs, qrels, forgotten runs, results of gates, evaluations of whole datasets and their values are
-    pushed, not predictions, judgments, slices and curves. The qrels that are current in the file become
-    so in the lake if the dataset is new there, or to `make_current`.
+    pushed, not slices and curves, and predictions and judgments only `with_runs`. The qrels that are
+    current in the file become so in the lake if the dataset is new there, or to `make_current`.
     """
     lake = Lake(url)
     there = {table: lake.read(table) for table in TABLES}
@@ -58,7 +60,8 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
             rows[table] = pushed.to_arrow_table()
         is_new = None in (there["run"], there["qrels"], there["made_current"])
         to_note = [] if is_new else con.execute(render("lake/differences")).fetchall()
-    adds = any(map(len, rows.values()))
+    whole = contents.push(file, lake) if with_runs else {}
+    adds = any((*map(len, rows.values()), *whole.values()))
     # each push that adds anything is a version of the lake, also one without evaluations
     found = Pushed(
         (
@@ -72,6 +75,7 @@ def push(file: WarehouseFile, url: str, *, make_current: bool = False) -> Pushed
         )
         for table in TABLES
     )
+    found.update(whole)
     found.notes = tuple(_note(url, *one, make_current=make_current) for one in to_note)
     return found
 
@@ -124,13 +128,17 @@ def version(url: str) -> object:
 def summary(added: Mapping[str, int]) -> str:
     """Return a summary of the rows that a push has added."""
     values = counted(added["score"] + added["query_score"], "value")
-    parts = [
-        counted(added["run"], "run"),
-        f"{counted(added['evaluation'], 'evaluation')} with {values}",
-    ]
-    others = {"gate_result": "verdict", "gate_acceptance": "acceptance", "tombstone": "removal"}
-    parts += [counted(added[table], one) for table, one in others.items() if added[table]]
-    return f"pushed {listing(parts)}"
+    texts = {
+        "run": counted(added["run"], "run"),
+        "evaluation": f"{counted(added['evaluation'], 'evaluation')} with {values}",
+        "gate_result": counted(added["gate_result"], "verdict"),
+        "gate_acceptance": counted(added["gate_acceptance"], "acceptance"),
+        "tombstone": counted(added["tombstone"], "removal"),
+        "prediction": f"predictions of {counted(added.get('prediction', 0), 'run')}",
+        "judgment": f"judgments of {added.get('judgment', 0):,} qrels",
+    }
+    parts = [text for table, text in texts.items() if added.get(table)]
+    return f"pushed {listing(parts) or 'which qrels are current'}"
 
 
 def _pushed(table: str, known: str | None = None, **words: object) -> str:
@@ -229,19 +237,6 @@ def _other_definitions(
     )
 
 
-@contextmanager
-def lake_errors(url: str) -> Iterator[None]:
-    """Raise the engine's errors about rows of the lake as one sentence about it."""
-    try:
-        yield
-    except duckdb.Error as error:
-        if is_interrupt(error):
-            raise
-        raise UsageError(
-            f"{url}: its tables are not as this program writes them, or lack a file: {first_line(error)}"
-        ) from error
-
-
 def versions(url: str) -> list[tuple[int, dt.datetime, str]]:
     """Return the versions of a lake, when each was written and by whom, the newest first."""
     lake = Lake(url)
@@ -253,7 +248,8 @@ def optimize(url: str) -> Mapping[str, tuple[Files, Files]]:
     """Join the small files of a lake; return the files before and after by table."""
     lake = Lake(url)
     lake.check()
-    return {table: lake.compact(table) for table in TABLES if lake.read(table) is not None}
+    there = [table for table in (*CONTENTS, *TABLES) if lake.read(table) is not None]
+    return {table: lake.compact(table, by=who()) for table in there}
 
 
 def views() -> str:

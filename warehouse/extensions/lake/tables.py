@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from warehouse.config.installation import adding
 from warehouse.config.ownership import refuse_links
 from warehouse.errors import UsageError, first_line, listing, visible
+from warehouse.store.interrupts import is_interrupt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +28,8 @@ TABLES = (
     "query_score", "score", "run", "qrels", "made_current", "tombstone", "gate_result",
     "gate_acceptance", "evaluation",
 )  # fmt: skip
+# Runs and qrels whole, which no value is read from: only some are pushed.
+CONTENTS = ("judgment", "prediction")
 # The table whose commits are the versions of the lake: it is written last.
 _LAST = TABLES[-1]
 # The fields of its commits: the versions of all tables that it has found, and who wrote it.
@@ -165,16 +170,17 @@ class Lake:
                 f"{table_url}: its history is not as this program writes it ({first_line(error)})"
             ) from error
 
-    def compact(self, table: str) -> tuple[Files, Files]:
+    def compact(self, table: str, *, by: str = "") -> tuple[Files, Files]:
         """Join the small files of each dataset; return the files before and after.
 
         A reader of an earlier version goes on: the files that were joined stay in the lake.
         """
+        properties = self._delta.CommitProperties(custom_metadata={_BY: by})
         table_url = f"{self.url}/{table}"
         with self._failures(table_url):
             there = self._open(table_url)
             before = _files(there)
-            there.optimize.compact(target_size=_FILE_SIZE)
+            there.optimize.compact(target_size=_FILE_SIZE, commit_properties=properties)
             return before, _files(there)
 
     def check(self) -> None:
@@ -210,6 +216,19 @@ def _in_one_line(error: Exception) -> str:
     'S3 error: GET failed'
     """
     return re.sub(r"\s*(?:\x1b\[\d+m)*↳(?:\x1b\[\d+m)*\s*", ": ", str(error)).strip().split("\n")[0]
+
+
+@contextmanager
+def lake_errors(url: str) -> Iterator[None]:
+    """Raise the engine's errors about rows of the lake as one sentence about it."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if is_interrupt(error):
+            raise
+        raise UsageError(
+            f"{url}: its tables are not as this program writes them, or lack a file: {first_line(error)}"
+        ) from error
 
 
 def _files(table: Any) -> Files:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from warehouse.cli import output
-from warehouse.errors import counted, visible
+from warehouse.cli import options, output
+from warehouse.errors import counted
 
 SECTION, PLACE = "Share", 7
 EXAMPLES = {
@@ -35,20 +35,21 @@ def optimize(
 
 def versions(
     lake: Annotated[str, "The lake: a folder, or a URL as s3://bucket/lake.", {"metavar": "URL"}],
+    table: options.Table,
 ) -> None:
     """List the versions of a lake, the newest first.
 
     Each push that adds something is a version, and so is each 'lake optimize' of the evaluations.
-    Each line has its number, the time of its writing in UTC, and who wrote it. 'leaderboard',
+    The times are in UTC, 'by' has user and host. 'leaderboard',
     'history' and 'collect' take the number: --as-of version:N. Needs the extra "lake".
     """
+    from warehouse.analyze.protocol_catalogue import relation
     from warehouse.extensions.lake import shared_lake
 
-    lines = [
-        f"{number}\t{at:%Y-%m-%dT%H:%M:%SZ}\t{visible(by)}\n"
-        for number, at, by in shared_lake.versions(lake)
+    rows = [
+        (number, f"{at:%Y-%m-%d %H:%M:%S}", by) for number, at, by in shared_lake.versions(lake)
     ]
-    output.emit("".join(lines), None)
+    table.show(relation(("version", "written", "by"), rows))
 
 
 def views() -> None:

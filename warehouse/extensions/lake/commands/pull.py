@@ -26,7 +26,7 @@ def pull(
     qrels those that are current in the lake. Each is loaded only if its rows have the hash that the
     lake knows it by. What 'warehouse evaluate' then computes can be pushed. Needs the extra "lake".
     """
-    from warehouse.extensions.lake import contents
+    from warehouse.extensions.lake import pulled_contents
 
-    for done in contents.pull(database.open(), lake, dataset, runs or ()):
+    for done in pulled_contents.pull(database.open(), lake, dataset, runs or ()):
         say_loaded(done)

@@ -42,16 +42,10 @@ def push(
     current in the lake stays so: newer qrels of a dataset take their place with --make-current.
     Needs the extra "lake".
     """
-    from warehouse.extensions.lake import contents, shared_lake
+    from warehouse.extensions.lake import shared_lake
 
     wh = database.open()
-    added = shared_lake.push(wh.file, lake, make_current=make_current)
+    added = shared_lake.push(wh.file, lake, make_current=make_current, with_runs=with_runs)
     for note in added.notes:
         output.say(note)
-    whole = contents.push(wh.file, lake) if with_runs else {}
-    if not any((*added.values(), *whole.values())):
-        output.say(f"{lake}: has all of it")
-    if any(added.values()):
-        output.say(f"{lake}: {shared_lake.summary(added)}")
-    if any(whole.values()):
-        output.say(f"{lake}: pushed {contents.summary(whole)}")
+    output.say(f"{lake}: {shared_lake.summary(added) if any(added.values()) else 'has all of it'}")
