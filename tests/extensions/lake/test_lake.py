@@ -282,6 +282,33 @@ def test_a_board_has_one_definition_of_a_metric(tmp_path: Path, run: Callable[..
     assert "AP: 1 value is by an older formula than the others" in " ".join(past.notes)
 
 
+def test_runs_of_two_people_under_one_name_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Answer]
+) -> None:
+    """Not those that their own author has replaced, and not a run that both have."""
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    ann, bob = (filled(tmp_path / f"{name}.duckdb", "both", "half") for name in ("ann", "bob"))
+
+    def pushed(by: str, wh: Warehouse) -> tuple[str, ...]:
+        monkeypatch.setattr(shared_lake, "who", lambda: by)
+        wh.evaluate("tiny", metrics=["AP"])
+        push(wh, lake)
+        return collect(team, lake).notes
+
+    assert pushed("ann@here", ann) == pushed("bob@here", bob) == ()
+    ann.ingest_run("tiny", RUNS["last"], name="half", replace=True)
+    assert pushed("ann@here", ann) == ()
+    bob.ingest_run("tiny", RUNS["last"], name="both", replace=True)
+    bob.ingest_run("tiny", RUNS["half"], name="new")
+    assert pushed("bob@here", bob) == ()
+    ann.ingest_run("tiny", RUNS["both"], name="new")
+    (said,) = pushed("ann@here", ann)
+    assert "1 run of bob@here (new): ann@here loaded" in said
+    assert said in run("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake)).err
+    bob.forget("tiny", "new", reason="renamed")
+    assert pushed("bob@here", bob) == ()
+
+
 def test_a_lake_of_another_layout_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Answer]
 ) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +145,49 @@ def _pushed(table: str, known: str | None = None, **words: object) -> str:
     return render(f"lake/{table}", table=table, known=known, **{**usual, **words})
 
 
+def _other_qrels(
+    dataset: str, num_queries: int, pushed_by: str, pushed_at: dt.datetime, num_runs: int
+) -> str:
+    return (
+        f"{dataset}: left out are qrels of {counted(num_queries, 'query')}, pushed by {pushed_by} on "
+        f"{pushed_at:%Y-%m-%d} and not current, with the values of {counted(num_runs, 'run')} against "
+        "them"
+    )
+
+
+def _other_definitions(
+    dataset: str,
+    metrics: Sequence[str],
+    runs: Sequence[str],
+    people: Sequence[str],
+    programs: Sequence[str],
+) -> str:
+    return (
+        f"{dataset}: left out are values of {listing(metrics, 5)} of {counted(len(runs), 'run')} "
+        f"({listing(runs, 5)}), pushed by {listing(people, 3)} with version {listing(programs, 3)} of "
+        "the program: the metric is defined in another way than for most runs; evaluate all with one "
+        "version, and with the same attributes and training set"
+    )
+
+
+def _same_names(
+    dataset: str, runs: Sequence[str], people: Sequence[str], others: Sequence[str]
+) -> str:
+    return (
+        f"{dataset}: left out {'is' if len(runs) == 1 else 'are'} {counted(len(runs), 'run')} of "
+        f"{listing(people, 3)} ({listing(runs, 5)}): {listing(others, 3)} loaded other predictions "
+        "under the same name later"
+    )
+
+
+# What a board leaves out: statements, each with the sentence about one of its rows.
+_LEFT_OUT: Mapping[str, Callable[..., str]] = {
+    "left_out": _other_qrels,
+    "other_definitions": _other_definitions,
+    "same_names": _same_names,
+}
+
+
 def collect(
     url: str,
     target: Path,
@@ -192,11 +234,10 @@ def collected(
                     con.register(name, rows)
             with lake_errors(url):
                 con.execute(render("lake/collect"))
-                left_out = (
-                    *starmap(_other_qrels, con.execute(render("lake/left_out")).fetchall()),
-                    *starmap(
-                        _other_definitions, con.execute(render("lake/other_definitions")).fetchall()
-                    ),
+                left_out = tuple(
+                    in_words(*row)
+                    for name, in_words in _LEFT_OUT.items()
+                    for row in con.execute(render(f"lake/{name}")).fetchall()
                 )
                 twice = con.execute(render("lake/contradictions")).fetchall()
             if twice:
@@ -210,31 +251,6 @@ def collected(
             ).fetchall():
                 con.execute(f"drop {kind} temp.{name}")
         yield made, left_out
-
-
-def _other_qrels(
-    dataset: str, num_queries: int, pushed_by: str, pushed_at: dt.datetime, num_runs: int
-) -> str:
-    return (
-        f"{dataset}: left out are qrels of {counted(num_queries, 'query')}, pushed by {pushed_by} on "
-        f"{pushed_at:%Y-%m-%d} and not current, with the values of {counted(num_runs, 'run')} against "
-        "them"
-    )
-
-
-def _other_definitions(
-    dataset: str,
-    metrics: Sequence[str],
-    runs: Sequence[str],
-    people: Sequence[str],
-    programs: Sequence[str],
-) -> str:
-    return (
-        f"{dataset}: left out are values of {listing(metrics, 5)} of {counted(len(runs), 'run')} "
-        f"({listing(runs, 5)}), pushed by {listing(people, 3)} with version {listing(programs, 3)} of "
-        "the program: the metric is defined in another way than for most runs; evaluate all with one "
-        "version, and with the same attributes and training set"
-    )
 
 
 def versions(url: str) -> list[tuple[int, dt.datetime, str]]:
