@@ -210,6 +210,17 @@ def test_one_alert_a_night(team: Project) -> None:
 
 
 @pytest.mark.slow
+def test_syncs_at_once_call_it_once(team: Project) -> None:
+    """The second waits for the first, which may read the file, and finds that it was called."""
+    team.settings('"cat >> told.json;', '"sleep 1; cat >> told.json;')
+    team.write("runs/bm25/two.run", BAD, age=1800)
+    words = [sys.executable, "-m", "warehouse", "sync"]
+    both = [subprocess.Popen(words, cwd=team.path) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [1, 1]
+    assert len(told(team)) == 1
+
+
+@pytest.mark.slow
 def test_a_source_that_is_gone_is_an_alert(team: Project) -> None:
     """A folder that is not mounted, from which runs were loaded, is no night without news."""
     (team.path / "runs").rename(team.path / "away")

@@ -71,7 +71,7 @@ def new_version(target: Path, lock_timeout: float) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}")
     part = target.with_name(f".{target.name}.part")
-    with _lock_folder(target.parent, lock_timeout):
+    with locked(target.parent, lock_timeout):
         _remove(part)
         try:
             with in_words(target, made=True):
@@ -118,13 +118,14 @@ def replace_folder(part: Path, target: Path) -> None:
 
 
 @contextmanager
-def _lock_folder(folder: Path, timeout: float) -> Iterator[None]:
+def locked(path: Path, timeout: float, doing: str = "publishes there") -> Iterator[None]:
+    """Let one process at a time pass, by a file or folder. Raises LockedError after the timeout."""
     try:
         import fcntl
     except ImportError:  # not on Windows
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
         deadline = time.monotonic() + timeout
         while True:
@@ -134,7 +135,7 @@ def _lock_folder(folder: Path, timeout: float) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     raise LockedError(
-                        f"{folder}: another process publishes there (waited {timeout:g} s); "
+                        f"{path}: another process {doing} (waited {timeout:g} s); "
                         f"wait longer with {option('lock-timeout', None)}"
                     ) from None
                 time.sleep(0.05)

@@ -22,6 +22,7 @@ from warehouse.analyze.regressions import Comparison, Due, Gate
 from warehouse.config import project
 from warehouse.config.settings import VERSION
 from warehouse.errors import UsageError, WarehouseError, counted, listing, no_such_run, none_yet
+from warehouse.report.file_replacement import locked
 from warehouse.sql_text.templates import render
 from warehouse.store import database
 from warehouse.store.clock import Clock
@@ -265,21 +266,29 @@ def alert(file: WarehouseFile, asked: Declarations, others: Sequence[Mapping[str
     """
     if asked.on_fire is None:
         return
-    with file.read() as con:
-        wrong = [*gate_results.standing(con), *others]
-        last = con.execute("select told from gate_alert order by told_at desc limit 1").fetchall()
-    keys = sorted(str([one.get(name) for name in ("dataset", "run", "version", *KEY)]) if "run" in one
-                  else str(one["text"]) for one in wrong)  # fmt: skip
-    told = hashlib.sha256("\n".join(keys).encode()).hexdigest() if keys else ""
-    if told == (str(last[0][0]) if last else ""):
-        return
-    if wrong:
-        tell(asked.on_fire, wrong, asked.folder)
-    with file.transaction() as con:
-        con.execute(
-            "insert into gate_alert by name select $1 as told, $2 as told_at, $3 as program_version",
-            [told, Clock(con).now(), VERSION],
+    # no lock of the database is held meanwhile: the command may read it
+    with locked(asked.folder / project.FILE, file.lock_timeout, "calls on_fire"):
+        with file.read() as con:
+            wrong = [*gate_results.standing(con), *others]
+            last = con.execute(
+                "select told from gate_alert order by told_at desc limit 1"
+            ).fetchall()
+        keys = sorted(
+            str([one.get(name) for name in ("dataset", "run", "version", *KEY)])
+            if "run" in one
+            else str(one["text"])
+            for one in wrong
         )
+        told = hashlib.sha256("\n".join(keys).encode()).hexdigest() if keys else ""
+        if told == (str(last[0][0]) if last else ""):
+            return
+        if wrong:
+            tell(asked.on_fire, wrong, asked.folder)
+        with file.transaction() as con:
+            con.execute(
+                "insert into gate_alert by name select $1 as told, $2 as told_at, $3 as program_version",
+                [told, Clock(con).now(), VERSION],
+            )
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
