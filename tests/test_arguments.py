@@ -42,6 +42,12 @@ WRONG: list[tuple[str, Callable[[Any], Any]]] = [
     ("top is at least 1, not 0", lambda wh: wh.leaderboard(top=0)),
     ("qrels is a whole number, not '1'", lambda wh: wh.leaderboard(qrels="1")),
     ("tags is a dict, not ", lambda wh: wh.ingest_run("tiny", RUNS["low"], name="x", tags=["x"])),
+    *((f"{name} is a text, not 3", lambda wh, name=name: wh.ingest_run("tiny", RUNS["low"], **{name: 3}))
+      for name in ("format", "system", "normalise", "where", "repeated")),
+    ("columns is a dict, not 3", lambda wh: wh.ingest_qrels("tiny", QRELS, columns=3)),
+    ("relevance is a text, not 3", lambda wh: wh.ingest_qrels("tiny", QRELS, relevance=3)),
+    ("3: no such protocol", lambda wh: wh.evaluate("tiny", protocol=3)),
+    ("3: dataset tiny has no run of that name", lambda wh: wh.forget("tiny", 3)),
     ("sql is a text, not None", lambda wh: wh.query(None)),
 ]  # fmt: skip
 

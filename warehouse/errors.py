@@ -159,6 +159,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("trec_eval", ["ranx", "trec_eval_9", "trec_eval_10", "trec_eval_c"])
     '; did you mean trec_eval_10, trec_eval_9 or trec_eval_c?'
     """
+    word = str(word)  # a wrong argument from Python, of whatever type, is an unknown name
     names = list(dict.fromkeys(known))
     begun = sorted(name for name in names if name.startswith(word))
     if len(word) > 1 and 1 < len(begun) <= _FEW:

@@ -18,6 +18,7 @@ from warehouse.errors import (
     ConflictError,
     UsageError,
     WarehouseError,
+    check_text,
     check_word,
     command,
     counted,
@@ -108,6 +109,8 @@ def check_options(options: RunOptions) -> None:
     """Refuse an empty name of a run, and a description that cannot be stored."""
     if options.name is not None:
         steps.check_name("run", options.name)
+    if options.system is not None:
+        check_text("system", options.system)
     check_word("place of a run's name", options.name_from, ("stem", "tag"))
     for key, value in options.tags.items():
         if not (isinstance(key, str) and isinstance(value, str)):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.config import limits
-from warehouse.errors import EmptyError, UsageError, option
+from warehouse.errors import EmptyError, UsageError, check_text, option
 from warehouse.readers import checks, registry, row_rules, staging
 from warehouse.readers.files import LocalFile, check_file, open_file
 from warehouse.readers.formats import FileFormat, Format, Reading
@@ -92,6 +92,10 @@ def stage(
     >>> con.execute("select * from staged").fetchall()
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.25)]
     """
+    texts = {"relevance": relevance, "normalise": normalise, "where": where, "repeated": repeated}
+    for name, text in texts.items():
+        if text is not None:
+            check_text(name, text)
     wanted = canonical_kind(kind)
     all_alike = reads_words = False
     # a name in the expression is no name of a column that is given for this source

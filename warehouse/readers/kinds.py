@@ -120,6 +120,8 @@ def canonical_kind(kind: str) -> Kind:
 
 def column_mapping(kind: Kind, columns: Mapping[str, str] | None) -> dict[str, str]:
     """Return `{our name: their name}`; refuse a name of ours that the kind does not have."""
+    if not isinstance(columns or {}, Mapping):
+        raise UsageError(f"columns is a dict, not {columns!r}")
     mapping = dict(columns or {})
     for ours, theirs in mapping.items():
         if ours not in COLUMNS[kind]:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from warehouse import extending
-from warehouse.errors import InputError, UsageError, WarehouseError, nearest, option
+from warehouse.errors import InputError, UsageError, WarehouseError, check_text, nearest, option
 from warehouse.readers import files
 from warehouse.readers.arrow import Arrow
 from warehouse.readers.csv_tsv import BareTsv, Csv, MsMarco, Tsv
@@ -88,7 +88,7 @@ def find(name: str, contents: Contents) -> FileFormat:
     >>> find("ndjson", "run").name
     'jsonl'
     """
-    folded = name.lower()
+    folded = check_text("format", name).lower()
     for format in of_files():
         if folded in (format.name, *format.aliases):
             if contents not in format.contents:

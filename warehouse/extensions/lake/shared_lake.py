@@ -180,7 +180,7 @@ def _same_names(
     )
 
 
-# What a board leaves out: statements, each with the sentence about one of its rows.
+# Statements about runs and values that a board leaves out, each with the sentence about a row.
 _LEFT_OUT: Mapping[str, Callable[..., str]] = {
     "left_out": _other_qrels,
     "other_definitions": _other_definitions,
