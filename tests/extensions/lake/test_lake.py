@@ -105,6 +105,26 @@ def test_what_is_pushed_is_collected(tmp_path: Path, run: Callable[..., Answer])
     )
 
 
+def test_what_stays_in_the_file(tmp_path: Path) -> None:
+    """Values of slices, curves and other programs, and qrels of one judge, with values against them."""
+    answers = pytest.importorskip("warehouse.extensions.answers")
+    lake = tmp_path / "lake"
+    wh = filled(tmp_path / "one.duckdb", "both")
+    push(wh, lake, with_runs=True)
+    wh.evaluate("tiny", metrics=["AP"], slices="first = case when query_id = 'q1' then 'q1' end")
+    wh.curve("tiny", "ROC", store=True)
+    wh.ingest_scores("tiny", [{"query_id": "q1", "metric": "M", "value": 0.5}], name="both")
+    answers.ingest_judgments(wh, "tiny", {"q1": {"d1": 1}}, judge="ann")
+    wh.evaluate("tiny", metrics=["AP"], qrels=2)
+    assert rows(wh, "select count(*) from store.evaluation") == [(7,)]  # three, then one of each
+    assert not any(push(wh, lake, with_runs=True).values())
+    sides = tmp_path / "sides.prefs"
+    sides.write_text("q1 g s d1 1\nq1 g s d2 0\n")
+    wh.ingest_qrels("sides", sides, format="prefs")
+    added = push(wh, lake, with_runs=True)
+    assert (added["qrels"], added["judgment"]) == (1, 0)
+
+
 FEW = {"q1": {"d1": 1}}
 
 
