@@ -277,6 +277,17 @@ def test_wrong_datasets(projects: Warehouse) -> None:
         projects.leaderboard([])
 
 
+def test_a_run_without_a_value_has_no_place(wh: Warehouse) -> None:
+    """AUC needs a document that is not relevant: `x` lists one for q1, and nothing else for q2."""
+    wh.ingest_qrels("A", {"q1": {"a": 1}, "q2": {"a": 1}})
+    wh.ingest_run("A", {"q1": {"a": 2.0, "z": 1.0}, "q2": {"a": 1.0}}, name="x")
+    wh.evaluate(metrics="AUC", slices="query = query_id")
+    board = wh.leaderboard("A", slice="query")
+    assert board.relation.project("part, place, AUC").fetchall() == [
+        ("q1", 1, 1.0), ("q2", None, None),
+    ]  # fmt: skip
+
+
 def test_a_query_that_does_not_count_is_not_undefined(wh: Warehouse) -> None:
     """Under trec_eval_9 a query that the run is silent on is no part of anything: no note."""
     wh.ingest_qrels("tiny", {"q1": {"a": 1}, "q2": {"a": 1}})

@@ -981,10 +981,10 @@ class Warehouse:
         so. `run` and `system` are names or patterns, as in "tas*", and `tag` has them by the tag's
         name, as in `{"stage": "first"}`: the board then has the runs that fit all of these.
 
-        Columns: `place, run, system`, one per metric, and the number of queries `answered` and
-        `judged`. With `slice`, which must have been evaluated, there is one board for each part;
-        the first column is then `part`. Attributes: `metrics` (by column), `directions`,
-        `datasets`.
+        Columns: `place` (null without a value), `run, system`, one per metric, and the number of
+        queries `answered` and `judged`. With `slice`, which must have been evaluated, there is one
+        board for each part; the first column is then `part`. Attributes: `metrics` (by column),
+        `directions`, `datasets`.
 
         With several datasets (a list, or a pattern as in 'proj*'), the board has the runs that have
         values in all of them, matched by name or `by="system"`. A value is then the mean over the
