@@ -956,18 +956,24 @@ def test_runs_are_pushed_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(contents._batches(sizes)) == [[1], [2, 3], [4], [5, 6], [7]]
 
 
-def test_a_forged_run_is_not_pulled(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["prediction", "judgment"])
+def test_what_is_forged_is_not_pulled(tmp_path: Path, table: str) -> None:
     one, lake = filled(tmp_path / "one.duckdb", "both", "half"), tmp_path / "lake"
     push(one, lake, with_runs=True)
-    forged = Lake(str(lake)).read("prediction").to_table()
+    forged = Lake(str(lake)).read(table).to_table()
     again = forged.to_pylist()
-    again[0]["score"] = [9.0 for _ in again[0]["score"]]
-    shutil.rmtree(lake / "prediction")
-    Lake(str(lake)).append("prediction", type(forged).from_pylist(again, forged.schema))
+    again[0] |= (
+        {"score": [9.0 for _ in again[0]["score"]]} if "score" in again[0] else {"relevance": 9}
+    )
+    shutil.rmtree(lake / table)
+    Lake(str(lake)).append(table, type(forged).from_pylist(again, forged.schema))
     two = Warehouse(tmp_path / "two.duckdb")
-    with expect_refusal("run … tiny … damaged or forged"):
+    with expect_refusal(
+        "run … tiny … forged" if table == "prediction" else "qrels of tiny … forged"
+    ):
         pull(two, lake)
-    assert rows(two, "select count(*) from runs") in ([(0,)], [(1,)])
+    # the run before it may have been loaded
+    assert not two.path.exists() or rows(two, "select count(*) from runs") in ([(0,)], [(1,)])
 
 
 def test_pages_do_not_count_what_a_lake_does_not_have(tmp_path: Path) -> None:
