@@ -48,7 +48,7 @@ class Computation:
         if listed:
             Scope(self.con).predictions(listed)
         with self.metrics_context(work):
-            engine.compute(self.con, work, on_metric=on_metric)
+            engine.compute(self.con, work, stored=True, on_metric=on_metric)
             self.notes |= dict.fromkeys(unanswerable.notes(self.con, work))
 
     def metrics_context(self, work: Plan) -> AbstractContextManager[None]:

@@ -46,13 +46,15 @@ def compute(
     ready: frozenset[int] = frozenset(),
     kept: Collection[str] = (),
     num_rankings: int | None = None,
+    stored: bool = False,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
 
     If only a `part` of a slice is in scope, the values are over the part. For the metrics in
     `ready`, the values of the queries are there already, and so are the relations that are `kept`.
-    Where every metric is pending, `num_rankings` may say for how many rankings at most.
+    Where every metric is pending, `num_rankings` may say for how many rankings at most. `stored` says
+    that the values are stored.
     """
     numbers = set(range(len(work.queries)))
     if num_rankings is None:
@@ -74,12 +76,17 @@ def compute(
         for position, alike in enumerate(_read_again(missing)):
             made.append(f"{_ROWS}_{position}")
             rows_of |= dict.fromkeys(alike, _rows(con, work, alike[0], made[-1]))
-        for batch in _batches(con, missing, num_rankings):
-            _store(con, work, batch, part, rows_of, kept)
+        size = _batch_size(con, len(pending), num_rankings)
+        for batch in _batches(missing, size):
+            _store(con, work, batch, part, rows_of, kept, stored=stored)
             for _, metric in batch:
                 if on_metric is not None:
                     on_metric(str(metric))
-        con.execute(render("statements/scores", part=part, aggregates=aggregates))
+        con.execute(render("statements/answered"))
+        for first in range(0, len(pending), size):
+            some = [number for number, _ in pending[first : first + size]]
+            words = {"part": part, "numbers": some, "aggregates": aggregates}
+            con.execute(render("statements/scores", **words))
     finally:
         for table in made:
             _drop_quietly(con, table)
@@ -147,18 +154,22 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, table: str
     return f"from {ident(table)}"
 
 
-def _batches(
-    con: duckdb.DuckDBPyConnection, missing: _Pending, num_rankings: int | None = None
-) -> Iterator[_Pending]:
+def _batch_size(
+    con: duckdb.DuckDBPyConnection, num_metrics: int, num_rankings: int | None = None
+) -> int:
+    """Return of how many metrics one statement takes the values."""
+    if num_rankings is not None and num_rankings * num_metrics <= _FEW:
+        return _METRICS
+    ((rankings, memory),) = con.execute(
+        "select (select count(*) from scope_run) * count(distinct query_id), "
+        "try(parse_formatted_bytes(current_setting('memory_limit'))) from scope_judgment"
+    ).fetchall()
+    values = _VALUES if memory is None else min(_VALUES, memory // _BYTES)  # None: no limit
+    return int(min(_METRICS, max(1, values // max(rankings, 1))))
+
+
+def _batches(missing: _Pending, size: int) -> Iterator[_Pending]:
     """Divide metrics into batches whose values one statement computes; each curve is its own batch."""
-    size = _METRICS
-    if num_rankings is None or num_rankings * len(missing) > _FEW:
-        ((rankings, memory),) = con.execute(
-            "select (select count(*) from scope_run) * count(distinct query_id), "
-            "try(parse_formatted_bytes(current_setting('memory_limit'))) from scope_judgment"
-        ).fetchall()
-        values = _VALUES if memory is None else min(_VALUES, memory // _BYTES)  # None: no limit
-        size = min(_METRICS, max(1, values // max(rankings, 1)))
     metrics = [one for one in missing if one[1].definition.kind == "metric"]
     for first in range(0, len(metrics), size):
         yield metrics[first : first + size]
@@ -172,6 +183,8 @@ def _store(
     part: str | None,
     made: Mapping[Metric, str],
     kept: Collection[str],
+    *,
+    stored: bool,
 ) -> None:
     """Store the values of the queries, for pooled metrics also those over all; or a curve's points."""
     found = chain(work, [metric for _, metric in batch], made).without(kept)
@@ -184,7 +197,8 @@ def _store(
         step, column = found.values[metric]
         values = number, column, work.protocol.undefined_of(metric)
         steps.setdefault(step, []).append(values)
-    con.execute(render("statements/query_scores", chain=found.written(), steps=steps, part=part))
+    words = {"steps": steps, "part": part, "stored": stored}
+    con.execute(render("statements/query_scores", chain=found.written(), **words))
     for number, metric in batch:
         if metric.aggregate == "pooled":
             con.execute(

@@ -278,7 +278,9 @@ class _Evaluation:
                     scope.rankings(protocol, of_part=True)
                     scope.answers(of_part=True)
                     scope.hits(protocol, qrels_id, of_part=True)
-                engine.compute(con, work, part=part, ready=ready, on_metric=self.on_metric)
+                engine.compute(
+                    con, work, part=part, ready=ready, stored=True, on_metric=self.on_metric
+                )
 
     def _pending(
         self,

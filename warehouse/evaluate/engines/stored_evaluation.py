@@ -224,7 +224,7 @@ def compute(task: StoredTask, part: int) -> Done:
         stored_hits.make(con, plan.protocol, task.qrels_id, runs)
         if listed:  # as before the hits were made
             scope.predictions(listed)
-        engine.compute(con, plan)
+        engine.compute(con, plan, stored=True)
         with _appearing(whole) as folder:
             con.execute(render("statements/part_results", folder=str(folder)))
     return Done(str(whole))
