@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from projects import command
 from shared_cases import CASES, needs_cases
 
+from warehouse.evaluate import engine
 from warehouse.warehouse import Warehouse
 
 FIELD = CASES / "field"
@@ -143,6 +144,20 @@ def test_what_the_order_of_equal_scores_changes_is_told():
     assert (found.metric, found.low, found.high) == ("RR@10", approx(0.0663), approx(0.1513))
     code, _, err = command("score", *files, "RR@10", "-f", "csv")
     assert (code, "RR@10 0.0663\N{EN DASH}0.1513" in err) == (0, True)
+
+
+def test_values_and_ranges_are_put_together_in_batches(monkeypatch):
+    """a and b share a score for q, where a is relevant; for r it is first, and for s there is none."""
+    monkeypatch.setattr(engine, "_FEW", 0)
+    monkeypatch.setattr(engine, "_VALUES", 1)
+    found = Warehouse.score(
+        {query: {"a": 1} for query in "qrs"},
+        {"q": {"a": 1.0, "b": 1.0}, "r": {"a": 2.0, "b": 1.0}, "s": {"b": 1.0}},
+        "RR P@1 R@2", tie_ranges=True,
+    )  # fmt: skip
+    assert found.means() == pytest.approx({"RR": 1.5 / 3, "P@1": 1 / 3, "R@2": 2 / 3})
+    ranges = {one.metric: (one.low, one.high) for one in found.ranges}
+    assert ranges == {"RR": pytest.approx((1.5 / 3, 2 / 3)), "P@1": pytest.approx((1 / 3, 2 / 3))}
 
 
 @pytest.mark.slow

@@ -47,6 +47,7 @@ def compute(
     kept: Collection[str] = (),
     num_rankings: int | None = None,
     stored: bool = False,
+    combine: bool = True,
     on_metric: Callable[[str], None] | None = None,
 ) -> None:
     """Compute the pending evaluations of a plan's metrics; `metric_number` counts them from 0.
@@ -54,7 +55,7 @@ def compute(
     If only a `part` of a slice is in scope, the values are over the part. For the metrics in
     `ready`, the values of the queries are there already, and so are the relations that are `kept`.
     Where every metric is pending, `num_rankings` may say for how many rankings at most. `stored` says
-    that the values are stored.
+    that the values are stored, `combine` whether the queries are put together, too.
     """
     numbers = set(range(len(work.queries)))
     if num_rankings is None:
@@ -76,12 +77,14 @@ def compute(
         for position, alike in enumerate(_read_again(missing)):
             made.append(f"{_ROWS}_{position}")
             rows_of |= dict.fromkeys(alike, _rows(con, work, alike[0], made[-1]))
-        size = _batch_size(con, len(pending), num_rankings)
+        size = batch_size(con, len(pending), num_rankings)
         for batch in _batches(missing, size):
             _store(con, work, batch, part, rows_of, kept, stored=stored)
             for _, metric in batch:
                 if on_metric is not None:
                     on_metric(str(metric))
+        if not combine:
+            return
         con.execute(render("statements/answered"))
         for first in range(0, len(pending), size):
             some = [number for number, _ in pending[first : first + size]]
@@ -154,15 +157,19 @@ def _rows(con: duckdb.DuckDBPyConnection, work: Plan, metric: Metric, table: str
     return f"from {ident(table)}"
 
 
-def _batch_size(
-    con: duckdb.DuckDBPyConnection, num_metrics: int, num_rankings: int | None = None
+def batch_size(
+    con: duckdb.DuckDBPyConnection,
+    num_metrics: int,
+    num_rankings: int | None = None,
+    *,
+    queries: str = "scope_judgment",
 ) -> int:
-    """Return of how many metrics one statement takes the values."""
+    """Return of how many metrics one statement takes the values, one for each of `queries`, a table."""
     if num_rankings is not None and num_rankings * num_metrics <= _FEW:
         return _METRICS
     ((rankings, memory),) = con.execute(
         "select (select count(*) from scope_run) * count(distinct query_id), "
-        "try(parse_formatted_bytes(current_setting('memory_limit'))) from scope_judgment"
+        f"try(parse_formatted_bytes(current_setting('memory_limit'))) from {queries}"
     ).fetchall()
     values = _VALUES if memory is None else min(_VALUES, memory // _BYTES)  # None: no limit
     return int(min(_METRICS, max(1, values // max(rankings, 1))))

@@ -65,12 +65,14 @@ def of_scope(
     if not con.execute("select 1 from tied_hit limit 1").fetchall():
         return
     con.execute(render("statements/tie_orders", numbers=numbers, num_metrics=len(metrics)))
-    engine.compute(con, work)
-    for run_id, number, low, high in con.execute(
-        "select run_id // 2, metric_number, min(value), max(value) "
-        "from score join pending using (evaluation_id) "
-        "group by all having min(value) < max(value) order by all"
-    ).fetchall():
+    engine.compute(con, work, combine=False)
+    aggregates = sorted({metrics[number].aggregate for number in numbers})
+    size = engine.batch_size(con, len(numbers), queries="scope_query")
+    found = []
+    for first in range(0, len(numbers), size):
+        words = {"numbers": numbers[first : first + size], "aggregates": aggregates}
+        found += con.execute(render("statements/tie_ranges", **words)).fetchall()
+    for run_id, number, low, high in sorted(found):
         yield TieRange(run_id, str(metrics[number]), low, high)
 
 
