@@ -171,6 +171,24 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert rows(team, "select distinct run, num_queries from scores") == [("both", 2)]
 
 
+def test_two_bring_a_dataset_at_once(tmp_path: Path) -> None:
+    """Neither has seen the other's push: the qrels of the first are current, also by the views."""
+    lake, other = tmp_path / "lake", tmp_path / "other"
+    one, two = filled(tmp_path / "one.duckdb", "both"), Warehouse(tmp_path / "two.duckdb")
+    two.ingest_qrels("tiny", FEW)
+    two.ingest_run("tiny", RUNS["half"], name="half")
+    two.evaluate("tiny", metrics=["AP"])
+    push(one, lake)
+    push(two, other)
+    for table in TABLES:
+        Lake(str(lake)).append(table, Lake(str(other)).read(table).to_table())
+    team = Warehouse(tmp_path / "team.duckdb")
+    (left_out,) = collect(team, lake).notes
+    assert "qrels of 1 query" in left_out
+    assert rows(team, BOARD) == rows(one, BOARD)
+    assert by_duckdb(lake)("board", ["dataset", "run", "metric", "value"]) == rows(one, BOARD)
+
+
 def test_what_a_lake_does_not_have_is_not_zero(tmp_path: Path, run: Callable[..., Answer]) -> None:
     lake, file = tmp_path / "lake", ("--db", str(tmp_path / "team.duckdb"))
     push(filled(tmp_path / "one.duckdb", "both", "half"), lake)
@@ -300,6 +318,19 @@ def test_a_board_has_one_definition_of_a_metric(tmp_path: Path, run: Callable[..
         ("half", (1 + 0) / 2),
     ]
     assert "AP: 1 value is by an older formula than the others" in " ".join(past.notes)
+
+
+def test_replaced_runs_choose_no_definition(tmp_path: Path) -> None:
+    """One current run has values by each definition; by the first, one that was replaced has, too."""
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    push(filled(tmp_path / "one.duckdb", "both", "half"), lake)
+    two = Warehouse(tmp_path / "two.duckdb")
+    two.ingest_qrels("tiny", QRELS)
+    two.ingest_run("tiny", RUNS["last"], name="both")
+    two.evaluate("tiny", metrics=["AP"])
+    push(redefined(two), lake)
+    collect(team, lake)
+    assert rows(team, "select run, value from scores where metric = 'AP'") == [("both", 9.0)]
 
 
 def test_runs_of_two_people_under_one_name_are_named(
