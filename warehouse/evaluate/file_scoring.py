@@ -21,7 +21,7 @@ from warehouse.metrics.protocols import Protocol
 from warehouse.readers import batches, row_rules
 from warehouse.readers.checks import holding, other_forms, walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
-from warehouse.readers.kinds import IDS, ColumnNames, Kind, Subject
+from warehouse.readers.kinds import IDS, RUN_NUMBER, ColumnNames, Kind, Subject
 from warehouse.sql_text.templates import render
 
 # The attribute of the queries under which the documents are that a given list leaves out.
@@ -273,7 +273,7 @@ def score_runs(
     for group in batches.groups(
         runs, format=how.format, columns=how.columns, normalise=how.normalise, where=how.where,
         repeated=how.repeated, hashed=False, shared=how.shared, single=truth.queries is not None,
-        empty=truth.queries is None,
+        empty=truth.queries is None, as_view=not excludes and "predictions" not in work.needs,
     ):  # fmt: skip
         for batch in read_batches(con, group):
             for staged, given in zip(batch.runs, runs[batch.first :], strict=False):
@@ -285,7 +285,8 @@ def score_runs(
             counts = put_in_scope(
                 con, truth, work, range(batch.first, batch.first + len(batch.runs)),
                 first=batch.first, rows=sum(run.rows for run in batch.runs),
-                together=batch.together, lower_is_better=turned, is_kept=is_kept, kept=kept,
+                together=batch.together, lower_is_better=turned, as_view=batch.runs[0].is_view,
+                is_kept=is_kept, kept=kept,
             )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
@@ -295,7 +296,8 @@ def score_runs(
                 con, work, kept=(kept and kept.tables) or (),
                 num_rankings=sum(count.num_judged for count in counts),
             )  # fmt: skip
-            forms = other_forms(con)
+            number = f"{RUN_NUMBER if batch.together else 0} + {batch.first}"
+            forms = other_forms(con, predicted="staged", number=number)
             scored = tuple(
                 ScoredRun(
                     replace(
@@ -375,6 +377,7 @@ def put_in_scope(
     rows: int,
     together: bool,
     lower_is_better: bool,
+    as_view: bool = False,
     is_kept: bool = False,
     kept: Kept | None = None,
 ) -> list[Counts]:
@@ -382,6 +385,7 @@ def put_in_scope(
 
     `runs` are their ids in rising order, and `rows` is the number of their predictions; a run may
     have none. The first one that is staged has the id `first`. Every metric is pending for each run.
+    Of a run that is staged `as_view`, the predictions from which its hits follow are in scope.
     If what is judged `is_kept`, it is in scope already. So are the run and what is pending if those
     of the last call, which are `kept`, were numbered and read in the same way.
     """
@@ -401,12 +405,14 @@ def put_in_scope(
     if work.protocol.exclude is not None or hits.out_of_order(con, work.protocol):
         matched = hits.in_any_order(con, work.protocol)
     else:
+        if as_view:
+            scope.near_hits()
         matched = hits.by_position(con, work.protocol, rows)
     scope.read_hits(matched)
     if not again:
         make_pending(con, work)
     if kept is not None:
-        kept.numbering = numbering
+        kept.numbering = None if as_view else numbering
     return [Counts(*row) for row in con.execute(render("statements/score_counts")).fetchall()]
 
 

@@ -154,6 +154,13 @@ that sorts as the ids do, or text if there are very many |
             f"from (\n{matched}\n) as matched"
         )
 
+    def near_hits(self) -> None:
+        """Keep the predictions in scope from which the hits of a run follow; `staged` is a view of it.
+
+        The run must be in order: see `hits.out_of_order`.
+        """
+        self._con.execute(render("scope/near_hits"))
+
     def trial_runs(self, matched: str, *, num_runs: int, aggregate: str) -> None:
         """Put the runs in `trial_entry` in scope, with empty tables for the values."""
         self._con.execute(

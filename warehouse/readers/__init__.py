@@ -149,7 +149,13 @@ def refuse_rules(where: str | None, repeated: str | None) -> None:
 
 def clear(con: Connection) -> None:
     """Remove the rows that were staged last."""
-    tables = ("staged", "staged_ranking", "staged_empty", "list_step")
+    import duckdb
+
+    try:
+        con.execute("drop table if exists temp.staged")
+    except duckdb.CatalogException:  # it is a view of a file
+        con.execute("drop view temp.staged")
+    tables = ("staged_ranking", "staged_key", "staged_empty", "list_step")
     con.execute("; ".join(f"drop table if exists temp.{table}" for table in tables))
 
 
@@ -216,6 +222,7 @@ def _stage(
         warnings=warnings,
         about=reading.about,
         value=reading.value,
+        is_view=reading.is_view,
     )
 
 

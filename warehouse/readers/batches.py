@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -114,11 +114,13 @@ def groups(
     single: bool = False,
     empty: bool = False,
     watched: bool = True,
+    as_view: bool = False,
 ) -> Iterator[Group]:
     """Open the sources and yield those that can be staged together, in order, the others singly.
 
     The options of `readers.stage` are the same for all; `single` requests groups of one. A source
-    that cannot be opened is yielded as its error. A group is closed when the next one is requested.
+    that cannot be opened is yielded as its error. A group is closed when the next one is requested;
+    `as_view` says that nobody reads its staged rows after that, or changes them.
     """
     mapping = column_mapping("run", columns)
     how = {
@@ -134,6 +136,8 @@ def groups(
     with contextlib.ExitStack() as stack:
         for source in sources:
             opened, closing = _open(source, hashed, watched)
+            if isinstance(opened, LocalFile):
+                opened = replace(opened, stays_open=as_view and normalise is None)
             key = _batch_key(opened, given, mapping) if can else None
             bytes_ = (
                 opened.size * (key[0].text_size if key else 1)

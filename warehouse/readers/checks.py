@@ -87,12 +87,14 @@ def any_problem(
     unread: str | None = UNREAD,
     together: bool = False,
     unique: bool = False,
+    hashed: bool = False,
 ) -> bool:
     """Whether the table `staged` has a problem, checked as cheaply as possible.
 
     `unread` is an SQL condition for rows that could not be read, or None if all could. `together`
     says that it holds several runs, `unique` that no key can occur twice. For runs, it leaves the
-    table `staged_ranking` behind, unless it finds a problem first.
+    table `staged_ranking` behind, unless it finds a problem first. With `hashed`, it also leaves the
+    hashes of the keys behind, as `staged_key`, and counts keys with the same hash as one.
     """
     if run(con, "checks/any_problem", value=_value(kind), unread=unread):
         return True
@@ -102,7 +104,12 @@ def any_problem(
         return False
     key = (RUN_NUMBER, *KEYS[kind]) if together else KEYS[kind]
     pieces = _pieces(con, "staged_ranking", _PIECE) if kind == "run" else []
-    return _is_any_twice(con, key, pieces)
+    if not hashed:
+        return _is_any_twice(con, "staged", key, pieces)
+    con.execute(
+        f"create temp table staged_key as select hash({', '.join(key)}) as key_hash from staged"
+    )
+    return _is_any_twice(con, "staged_key", ["key_hash"], pieces)
 
 
 def list_key(together: bool) -> tuple[str, ...]:
@@ -120,14 +127,16 @@ def _pieces(
     return run(con, "statements/list_pieces", lists=lists, size=size, stretch=stretch)
 
 
-def _is_any_twice(con: Connection, key: Sequence[str], pieces: Sequence[tuple[int, int]]) -> bool:
-    """Whether two staged rows, of one piece if there are pieces, have the same key."""
+def _is_any_twice(
+    con: Connection, rows: str, key: Sequence[str], pieces: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether two rows of a table, of one piece if there are pieces, have the same key."""
     if len(pieces) <= 1:
-        return bool(run(con, "checks/key_twice", key=key, pieces=[None], rows=None))
+        return bool(run(con, "checks/key_twice", source=rows, key=key, pieces=[None], rows=None))
     for start in range(0, len(pieces), _PIECES):
         some = pieces[start : start + _PIECES]
-        rows = sum(last - first + 1 for first, last in some)
-        if run(con, "checks/key_twice", key=key, pieces=some, rows=rows):
+        number = sum(last - first + 1 for first, last in some)
+        if run(con, "checks/key_twice", source=rows, key=key, pieces=some, rows=number):
             return True
     return False
 

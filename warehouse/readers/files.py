@@ -150,6 +150,8 @@ class LocalFile:
     size: int
     head: bytes
     scan: Callable[[], TextTraits]
+    stays_open: bool = False
+    """Whether it is there as long as its staged rows, which then may be read from it."""
 
     @property
     def sha256(self) -> str | None:

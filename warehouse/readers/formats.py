@@ -69,7 +69,8 @@ class Reading:
 
     `ranked_by` says what the scores of a run are, `tag` is its TREC tag, `warnings` are about the
     source as a whole, `about` is what its header says of it, and `value` is the name of the column from
-    which scores or relevances come, of a list without these the column of documents.
+    which scores or relevances come, of a list without these the column of documents. `is_view` is
+    as in `Staged`.
     """
 
     ranked_by: Ranking = "score"
@@ -77,6 +78,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     about: Description | None = None
     value: str | None = None
+    is_view: bool = False
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,8 @@ class Staged:
     expression that made the document ids, `relevance` that which made the grades, `where` the condition
     that chose the rows, and `repeated` the rule for those that repeat; `columns` are the names of a
     table's columns that were given, by ours; `about` is what the header of a run says of it; `value` is
-    the column from which scores or relevances come, if it has a name.
+    the column from which scores or relevances come, if it has a name. `is_view` says that `staged`
+    is a view of the file; then `staged_key` has the hash of query and document of each row.
     """
 
     kind: Kind
@@ -109,6 +110,7 @@ class Staged:
     columns: Mapping[str, str] = field(default_factory=dict)
     about: Description | None = None
     value: str | None = None
+    is_view: bool = False
 
 
 def canonical_kind(kind: str) -> Kind:

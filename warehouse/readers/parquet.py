@@ -28,6 +28,9 @@ from warehouse.sql_text.quoting import ident, literal
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+# The size from which it costs less to read a file several times than to keep a copy of its rows.
+_LARGE = 1 << 22
+
 
 class Parquet(FileFormat):
     """Typed columns with names."""
@@ -48,7 +51,8 @@ class Parquet(FileFormat):
 
     def read(self, con: Connection, source: LocalFile, kind: Kind, mapping: ColumnNames) -> Reading:
         """Read the columns by their types."""
-        return read_parts(con, source.source, [source], kind, mapping)
+        as_view = source.stays_open and source.size >= _LARGE
+        return read_parts(con, source.source, [source], kind, mapping, as_view=as_view)
 
     def read_table(
         self, con: Connection, source: LocalFile, key: str, ids: Collection[str]
@@ -82,16 +86,25 @@ class Parquet(FileFormat):
 
 
 def read_parts(
-    con: Connection, name: str, files: Sequence[LocalFile], kind: Kind, mapping: ColumnNames
+    con: Connection,
+    name: str,
+    files: Sequence[LocalFile],
+    kind: Kind,
+    mapping: ColumnNames,
+    *,
+    as_view: bool = False,
 ) -> Reading:
-    """Fill `staged` from files that are the parts of one table, in their order."""
+    """Fill `staged` from files that are the parts of one table, in their order.
+
+    `as_view` is as in `tables.read`, for a single file.
+    """
 
     def names() -> list[str]:  # with names of nested fields
         rows = con.execute("select name from parquet_schema($1)", [files[0].path]).fetchall()
         return [str(name) for (name,) in rows]
 
     relation = _whole(con, name, files)
-    return reshaped.read_relation(con, name, kind, relation, mapping, names)
+    return reshaped.read_relation(con, name, kind, relation, mapping, names, as_view=as_view)
 
 
 def fill_from_parts(con: Connection, name: str, files: Sequence[LocalFile]) -> Mapping[str, str]:

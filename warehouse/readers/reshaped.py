@@ -45,6 +45,8 @@ def read_relation(
     relation: str,
     mapping: ColumnNames,
     names: Callable[[], Iterable[str]],
+    *,
+    as_view: bool = False,
 ) -> Reading:
     """Fill `staged` from the SQL of a relation, as `tables.read`, whether or not it has lists."""
     with tables.table_errors(source):
@@ -52,7 +54,8 @@ def read_relation(
     if has_lists(kind, types, mapping):
         types = tables.fill_table(con, source, relation)
         return read(con, Table(source, "", None, types), kind, mapping)
-    return tables.read(con, source, kind, wider, mapping, names)
+    as_view = as_view and wider == relation
+    return tables.read(con, source, kind, wider, mapping, names, as_view=as_view)
 
 
 def read(

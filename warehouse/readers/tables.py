@@ -34,8 +34,14 @@ def read(
     relation: str,
     mapping: ColumnNames,
     names: Callable[[], Iterable[str]],
+    *,
+    as_view: bool = False,
 ) -> Reading:
-    """Fill `staged` from a relation; `names` gives the names of its columns in the source."""
+    """Fill `staged` from a relation; `names` gives the names of its columns in the source.
+
+    With `as_view`, `staged` becomes a view of the relation, the rows of one file, if it is a run of
+    texts and real numbers without a fault.
+    """
     with table_errors(source):
         types = staging.types_of(con, relation)
         found, ranking = choose(
@@ -44,12 +50,25 @@ def read(
         )  # fmt: skip
         _refuse_twins(source, types, found, names)
         refuse_lost_digits(con, source, relation, types, found)
-        fill(con, kind, relation, by_types(source, kind, found, types))
+        columns = by_types(source, kind, found, types)
+        if as_view and kind == "run" and "file_row_number" not in types and _is_plain(columns):
+            fill(con, kind, relation, columns, as_view=True)
+            if not checks.any_problem(con, kind, unread=None, hashed=True):
+                return Reading(ranking, value=found["value"], is_view=True)
+            con.execute("drop view temp.staged; drop table if exists temp.staged_key")
+        fill(con, kind, relation, columns)
     checks.check_staged(
         con, kind, source,
         word=ranking, unread=None, words=checks.in_words_by_row, columns=found,
     )  # fmt: skip
     return Reading(ranking, value=found.get("value"))
+
+
+def _is_plain(columns: Columns) -> bool:
+    """Whether no row says more than a query, a document and a score, and no rule is for some rows."""
+    families = {ours: family for ours, (_, family) in columns.items()}
+    plain = {"query_id": "text", "doc_id": "text", "value": "real"}
+    return families == plain and row_rules.current() is None
 
 
 def batch_readings(
@@ -78,12 +97,18 @@ def table_errors(source: str) -> Iterator[None]:
 
 
 def fill(
-    con: Connection, kind: Kind, relation: str, columns: Columns, *, together: bool = False
+    con: Connection,
+    kind: Kind,
+    relation: str,
+    columns: Columns,
+    *,
+    together: bool = False,
+    as_view: bool = False,
 ) -> None:
     """Fill `staged` from the SQL of a relation, for one source or for the files of several runs."""
     staging.run(
         con, "ingest/from_relation",
-        kind=kind, relation=relation, columns=columns, together=together,
+        kind=kind, relation=relation, columns=columns, together=together, as_view=as_view,
         keep_words=kind != "run" and row_rules.reads_words(),
     )  # fmt: skip
 
