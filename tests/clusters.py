@@ -79,21 +79,19 @@ class Cluster:
             builder = builder.config(name, value)
         return builder.getOrCreate()
 
-    def kill_worker(self, name: str) -> None:
-        """Kill a worker and the processes that it started, as a machine that fails would."""
-        pid = self.processes[name].pid
-        for one in (pid, *_children(pid)):
-            os.kill(one, signal.SIGKILL)
+    def kill(self, name: str, what: str) -> int:
+        """Kill a worker with its executors, as a machine that fails would, or only what runs on it.
 
-    def kill_python(self, name: str) -> list[int]:
-        """Kill the processes of Python that the executors of a worker have forked; return them."""
-        found = []
-        for executor in _children(self.processes[name].pid):
-            for daemon in _children(executor):
-                found += _children(daemon)
+        `what` is worker, executor or python: the Python of an executor's tasks. Returns how many died.
+        """
+        worker = self.processes[name].pid
+        executors = _children(worker)
+        daemons = [one for executor in executors for one in _children(executor)]
+        pythons = [one for daemon in daemons for one in _children(daemon)]
+        found = {"worker": [worker, *executors], "executor": executors, "python": pythons}[what]
         for pid in found:
             os.kill(pid, signal.SIGKILL)
-        return found
+        return len(found)
 
     def close(self) -> None:
         """End the processes that were started here, the workers first."""

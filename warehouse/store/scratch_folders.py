@@ -80,9 +80,10 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     except OSError as error:
         if error.errno not in _NOT_WRITTEN:
             raise
+        advice = "" if parent else "; the variable TMPDIR names another folder"
         raise UsageError(
-            f"{tempfile.gettempdir()}: a temporary file cannot be written: {error.strerror}; "
-            "the variable TMPDIR names another folder"
+            f"{parent or tempfile.gettempdir()}: a temporary file cannot be written: "
+            f"{error.strerror}{advice}"
         ) from error
     finally:
         if made is not None:

@@ -136,7 +136,7 @@ def test_tasks_write_the_values_of_queries(files: list[str], also: str | None) -
     assert rows == plain.relation.order("all").fetchall()
     assert found.board().fetchall() == plain.board().fetchall()
     assert {row[1] for row in found.relation.fetchall()} == {"all"}
-    assert not list(Path().glob(".values*"))
+    assert not list(Path().glob("*.scratch"))
     for into, how, said in (
         ("values", {}, "values: is there already"),
         ("no/values", {}, "no folder … no"),
@@ -150,4 +150,4 @@ def test_tasks_write_the_values_of_queries(files: list[str], also: str | None) -
         score_into = Machines(missing=(files[0],))
         Warehouse.score({"q1": {"a": 1}}, files, "RR", engine=score_into, into="other")
     assert not Path("other").exists()
-    assert not list(Path().glob(".other*"))
+    assert not list(Path().glob("*.scratch"))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +24,7 @@ from warehouse import Warehouse
 from warehouse.errors import InputError, WarehouseError
 
 pytestmark = [pytest.mark.slow, needs_spark]
+METRICS = ["nDCG@10", "AP", "RR", "P@10", "R@100"]
 PROTOCOLS = ("default", "trec_eval_9", "trec_eval_c", "ranx", "ir_measures")
 
 
@@ -199,32 +203,6 @@ def test_a_run_is_refused(spark: Any, tmp_path: Path, by: Literal["run", "query"
     assert "\n  line 2: score 'high' is not a number" in told
 
 
-@pytest.mark.long
-@needs_cases
-@pytest.mark.parametrize("by", ["run", "query"])
-def test_a_worker_is_killed(tmp_path: Path, by: Literal["run", "query"]) -> None:
-    """With its executor, in the middle of the work."""
-    qrels, runs = first_files("dl19_passage")
-    copies = [tmp_path / f"copy{n}{run.name}" for n in range(10) for run in runs]
-    for n, copy in enumerate(copies):
-        copy.symlink_to(runs[n % len(runs)])
-    metrics = computable("default", pooled=False)
-    plain = Warehouse.score(qrels, copies, metrics)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with cluster(folder) as started:
-        session = started.session()
-        try:
-            killer = threading.Timer(10, started.kill_worker, ["worker1"])
-            killer.start()
-            found = Warehouse.score(qrels, copies, metrics, engine=session, by=by)
-            killer.join()
-        finally:
-            session.stop()
-        assert started.processes["worker1"].poll() is not None
-    assert bits(found.relation) == bits(plain.relation)
-
-
 @needs_cases
 def test_printed_statements_run_in_spark_sql(spark: Any) -> None:
     """Over tables of its own, with the values of trec_eval; each metric runs or is refused by name."""
@@ -237,59 +215,128 @@ def test_printed_statements_run_in_spark_sql(spark: Any) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("by", ["run", "query"])
-@pytest.mark.parametrize("killed", ["worker", "python"])
-def test_a_kill_among_many_predictions(
-    tmp_path: Path, killed: str, by: Literal["run", "query"]
-) -> None:
-    """Twenty million predictions; a worker with its executor, or the Python of one, is killed."""
+@dataclass(frozen=True)
+class Predictions:
+    """Files of five million predictions, a warehouse with them, and their values by one process."""
+
+    folder: Path
+    scored: list[tuple[object, ...]]
+    board: list[tuple[object, ...]]
+    stored: dict[str, list[tuple[object, ...]]]
+
+    @property
+    def runs(self) -> list[Path]:
+        return sorted(self.folder.glob("*.run.parquet"))
+
+    @property
+    def qrels(self) -> Path:
+        return self.folder / "qrels.parquet"
+
+    def copy(self, folder: Path) -> Path:
+        """Copy the warehouse, which has no values yet, into a folder."""
+        return Path(shutil.copy(self.folder / "runs.duckdb", folder))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Predictions:
+    folder = tmp_path_factory.mktemp("many")
+    doc = "'d' || (hash(q, d, $n) % 5000) || '_' || d as doc_id"
     with duckdb.connect() as con:
         for number in range(20):
             con.execute(
-                "copy (select 'q' || q as query_id, "
-                "'d' || (hash(q, d, $n) % 5000) || '_' || d as doc_id, "
-                "1000.0 - d + (hash(d, q, $n) % 3) as score from range(1000) t(q), range(1000) u(d)) "
-                f"to '{tmp_path}/run{number}.parquet'",
+                f"copy (select 'q' || q as query_id, {doc}, "
+                "1000.0 - d + (hash(d, q, $n) % 3) as score from range(250) t(q), range(1000) u(d)) "
+                f"to '{folder}/{number:02}.run.parquet'",
                 {"n": number},
             )
-        qrels = con.sql(
-            "select 'q' || q as query_id, 'd' || (hash(q, d, 1) % 5000) || '_' || d as doc_id, "
-            "(hash(d, q) % 3)::integer as relevance from range(1000) t(q), range(0, 1000, 25) u(d)"
-        ).to_arrow_table()
-    runs = sorted(tmp_path.glob("run*.parquet"))
-    metrics = ["nDCG@10", "AP", "RR", "P@10", "R@100"]
-    plain = Warehouse.score(qrels, runs, metrics, per_query=True)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with cluster(folder) as started:
+        con.execute(
+            f"copy (select 'q' || q as query_id, {doc}, (hash(d, q) % 3)::integer as relevance "
+            f"from range(250) t(q), range(0, 1000, 25) u(d)) to '{folder}/qrels.parquet'",
+            {"n": 1},
+        )
+    made = Predictions(folder, [], [], {})
+    warehouse = Warehouse(folder / "runs.duckdb")
+    warehouse.ingest_qrels("many", made.qrels)
+    warehouse.ingest_runs("many", made.runs)
+    plain = made.copy(folder / "plain.duckdb")
+    Warehouse(plain).evaluate(metrics=METRICS)
+    scores = Warehouse.score(made.qrels, made.runs, METRICS, per_query=True)
+    return Predictions(folder, bits(scores.relation), bits(scores.board()), stored(plain))
+
+
+def is_in_the_middle(session: Any) -> bool:
+    """Whether some tasks of the work are done and others are not; fewer only look for the files."""
+    tracker = session.sparkContext.statusTracker()
+    stages = filter(None, map(tracker.getStageInfo, tracker.getActiveStageIds()))
+    return any(s.numTasks >= 20 and s.numCompletedTasks and s.numActiveTasks for s in stages)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", ["score", "evaluate"])
+@pytest.mark.parametrize("by", ["run", "query"])
+@pytest.mark.parametrize("killed", ["worker", "executor", "python"])
+def test_a_kill_among_many_predictions(
+    many: Predictions, tmp_path: Path, killed: str, by: Literal["run", "query"], verb: str
+) -> None:
+    file = many.copy(tmp_path)
+    deaths: list[int] = []
+    with cluster(tmp_path) as started:
         session = started.session()
-        deaths: list[int] = []
 
         def kill() -> None:
-            """Once some tasks are done and others are not."""
-            tracker = session.sparkContext.statusTracker()
-            while not any(
-                stage and stage.numCompletedTasks and stage.numActiveTasks
-                for stage in map(tracker.getStageInfo, tracker.getActiveStageIds())
-            ):
+            while not is_in_the_middle(session):
                 time.sleep(0.1)
-            if killed == "worker":
-                started.kill_worker("worker1")
-                deaths.append(1)
-            else:
-                deaths.extend(started.kill_python("worker1"))
+            deaths.append(started.kill("worker1", killed))
 
         try:
-            Warehouse.score(qrels, runs[:2], metrics, engine=session)  # the executors are there
+            Warehouse.score(many.qrels, many.runs[:2], METRICS, engine=session)  # executors start
             killer = threading.Thread(target=kill, daemon=True)
             killer.start()
-            found = Warehouse.score(qrels, runs, metrics, engine=session, by=by, per_query=True)
+            if verb == "evaluate":
+                Warehouse(file).evaluate(metrics=METRICS, engine=session, by=by)
+            else:
+                found = Warehouse.score(
+                    many.qrels, many.runs, METRICS, engine=session, by=by, per_query=True
+                )
             was_alive = killer.is_alive()
             killer.join()
         finally:
             session.stop()
-    assert deaths
-    assert not was_alive  # it ended in the middle
-    assert bits(found.relation) == bits(plain.relation)
-    assert bits(found.board()) == bits(plain.board())
+    assert deaths != [0]
+    assert not was_alive  # the kill was in the middle
+    if verb == "evaluate":
+        assert stored(file) == many.stored
+    else:
+        assert bits(found.relation) == many.scored
+        assert bits(found.board()) == many.board
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", ["score", "evaluate by run", "evaluate by query"])
+def test_a_driver_is_killed(many: Predictions, tmp_path: Path, verb: str) -> None:
+    """After some tasks have written their values: nothing looks whole, and a second try is."""
+    file, values = many.copy(tmp_path), tmp_path / "values"
+    before = stored(file)
+    command = [sys.executable, "-m", "warehouse"]
+    if verb == "score":
+        command += ["score", str(many.qrels), *map(str, many.runs), *METRICS, "-q"]
+        command += ["-f", "parquet", "-o", str(values)]
+    else:
+        command += ["evaluate", "--db", str(file), "--by", verb.split()[-1]]
+        command += [f"-m{metric}" for metric in METRICS]
+    with cluster(tmp_path) as started:
+        command += ["--engine", "spark", "--master", started.url]
+        process = subprocess.Popen(command, env=started.environment)
+        while not list(tmp_path.glob("*.scratch/files/values*/*.parquet")):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+        assert not values.exists()
+        assert stored(file) == before
+        subprocess.run(command, env=started.environment, check=True)
+    assert not list(tmp_path.glob("*.scratch"))
+    if verb == "score":
+        assert sorted(bits(duckdb.sql(f"from '{values}/*.parquet'"))) == sorted(many.scored)
+    else:
+        assert stored(file) == many.stored

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +23,7 @@ from warehouse.metrics.notation import Metric
 from warehouse.sql_text.quoting import ident
 from warehouse.sql_text.templates import render
 from warehouse.store.database import RESULT
+from warehouse.store.scratch_folders import scratch_folder
 
 LOCAL = "local"
 
@@ -104,13 +103,11 @@ def values_in(into: str | os.PathLike[str] | None, work: tasks.Work) -> Iterator
         raise UsageError(f"{into}: is there already; name a new folder")
     if not target.parent.is_dir():
         raise UsageError(f"{into}: there is no folder {target.parent}")
-    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-    part.mkdir()
-    try:
+    with scratch_folder(target.parent) as folder:
+        part = folder / target.name
+        part.mkdir()
         yield replace(work, into=str(part))
         part.replace(target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def check_machines(engine: Engine, files: Sequence[str]) -> None:
