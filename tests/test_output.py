@@ -175,7 +175,7 @@ def test_a_pipe_is_written_to(wh: Warehouse) -> None:
     [
         (("-f", "parquet"), "-f parquet needs a file: -o FILE"),
         (("-o", "no/such/x.csv"), "no/such/x.csv: there is no folder no/such"),
-        (("-o", "."), ".: is a directory; name a file in it"),
+        (("-o", "."), ".: is a directory; give the result another name"),
         (("-f", "tabel"), "tabel … table"),
         (("-o", "warehouse.duckdb"), "warehouse.duckdb: is a database"),
     ],

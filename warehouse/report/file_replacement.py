@@ -17,7 +17,7 @@ from warehouse.store.engine_errors import in_words, why_not_written
 def check_file(output: Path) -> None:
     """Refuse an output path that cannot be written, or that would replace a database."""
     if output.is_dir():
-        raise UsageError(f"{output}: is a directory; name a file in it")
+        raise UsageError(f"{output}: is a directory; give the result another name")
     if not output.parent.is_dir():
         raise UsageError(f"{output}: there is no folder {output.parent}")
     if output.is_file():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -111,7 +113,22 @@ def test_spark_is_quiet_and_says_why_a_task_died(
         engine.connected("local[1]") as spark,
     ):
         spark.map(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1])
-    assert list(tmp_path.glob("warehouse-spark-*"))
+
+
+@pytest.mark.slow
+@needs_spark
+def test_the_process_of_java_is_killed() -> None:
+    """In a process of its own, as pyspark cannot start another Java in the same one."""
+    lines = """
+import os
+from warehouse.extensions.spark import engine
+with engine.connected("local[1]") as spark:
+    java = spark.session.sparkContext._gateway.proc.pid
+    spark.map(lambda _: os.kill(java, 9), [1])
+"""
+    command = [sys.executable, "-c", lines]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert "process of Java on this machine has ended" in done.stderr
 
 
 @pytest.mark.parametrize("also", [None, "wrong.run"])

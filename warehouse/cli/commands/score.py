@@ -209,7 +209,7 @@ def score(
     if into is None:
         table.show(shown, titles={"query_id": "query"}, counts=counts)
     else:
-        output.say(f"{into}: values of {counted(len(scores.names), 'run')}, a file for each task")
+        output.say(f"{into}: values of {counted(len(scores.names), 'run')}, as Parquet files")
     if scores.refused:
         raise InputError("\n".join(str(error) for error in scores.refused.values()))
 

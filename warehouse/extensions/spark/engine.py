@@ -134,9 +134,10 @@ class Spark:
                 replied = frame.groupBy("bucket").applyInArrow(reply, _REPLY)
             return self.replies(replied)
         finally:
-            for name, old in before.items():
-                if old is not None:
-                    conf.set(name, old)
+            with suppress(Exception):  # the error of the block is raised
+                for name, old in before.items():
+                    if old is not None:
+                        conf.set(name, old)
 
     def replies(self, frame: Any) -> list[Any]:
         """Run a frame with the columns `index, reply`; return the replies by index."""
@@ -238,12 +239,16 @@ def _open(builder: Any, master: str) -> Any:
         return builder.appName("warehouse").getOrCreate()
 
 
+# Errors which mean that the process of Java is gone.
+_ENDED = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "ArrowInvalid")
 # Spark's errors, and advice on each.
 _KNOWN = {
     "No module named 'warehouse'": "the Python of the workers does not have this package: install "
     "'ranking-warehouse[spark]' on each, in the same version, and name that Python in PYSPARK_PYTHON",
     "PYTHON_VERSION_MISMATCH": "the Python of the workers is of another version than this one: "
     "PYSPARK_PYTHON names the one that they run",
+    "stopped SparkContext": "the master did not take up the work, or ended it: it must run the same "
+    "version of Spark as pyspark here",
     "Python worker exited unexpectedly": "the Python of a task was ended, probably for want of memory: "
     "raise spark.executor.memoryOverhead or spark.executor.pyspark.memory, or give a task less with "
     "--memory-limit",
@@ -258,6 +263,11 @@ def failures() -> Iterator[None]:
             warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
             yield
     except Exception as error:
+        if type(error).__name__ in _ENDED:
+            raise EngineError(
+                "spark: its process of Java on this machine has ended, probably for want of memory: "
+                "raise spark.driver.memory"
+            ) from error
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
         text = str(error)
