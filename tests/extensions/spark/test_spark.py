@@ -68,31 +68,26 @@ def test_the_same_bits(spark: Any, case: str, protocol: str, num_buckets: int) -
     assert divided(spark, case, protocol, num_buckets, 4) > 0
 
 
+@pytest.fixture(scope="module")
+def compared() -> Iterator[list[int]]:
+    """Return a list for the number of values of each comparison; pytest -s shows their sum."""
+    counts: list[int] = []
+    yield counts
+    print(f"\n{sum(counts):,} values of {len(counts)} comparisons were the same")
+
+
 @pytest.mark.long
 @needs_cases
-@pytest.mark.parametrize("num_workers", [2, 1])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    "case", sorted(str(path.parent.relative_to(CASES)) for path in CASES.glob("**/runs"))
+)
 def test_the_same_bits_of_every_case(
-    num_workers: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: Any, case: str, protocol: str, compared: list[int]
 ) -> None:
-    """Each case, metric, protocol and division; says how many values were the same."""
-    cases = [path.parent.relative_to(CASES) for path in CASES.glob("**/runs") if path.is_dir()]
-    total = 0
-    with cluster(tmp_path, num_workers) as started:
-        session = started.session()
-        try:
-            for case in sorted(map(str, cases)):
-                for protocol in PROTOCOLS:
-                    if not is_scored(case, protocol):
-                        continue
-                    for num_buckets in (0, 1, 3, 32):
-                        count = divided(session, case, protocol, num_buckets)
-                        total += count
-                        with capsys.disabled():
-                            print(
-                                num_workers, case, protocol, num_buckets, count, total, flush=True
-                            )
-        finally:
-            session.stop()
+    """Every metric, by run, and by query in 1, 3 and 32 buckets."""
+    if is_scored(case, protocol):
+        compared += [divided(spark, case, protocol, number) for number in (0, 1, 3, 32)]
 
 
 def is_scored(case: str, protocol: str) -> bool:
