@@ -47,6 +47,15 @@ def test_it_is_the_callers_alone_and_goes_with_its_block(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("parent", "mode"), [(0o700, 0o700), (0o755, 0o755), (0o2775, 0o2775), (0o1777, 0o700)]
+)
+def test_in_a_folder_of_a_group_it_is_the_groups(tmp_path: Path, parent: int, mode: int) -> None:
+    tmp_path.chmod(parent)
+    with scratch_folder(tmp_path) as made:
+        assert {one.stat().st_mode & 0o7777 for one in (made, made.parent)} == {mode}
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

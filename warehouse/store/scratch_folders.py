@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,9 +35,8 @@ _NAME = re.compile(rf"{_PREFIX}\w+{re.escape(_SUFFIX)}")
 class ScratchFolder:
     """A new folder in the system's folder for temporary files, which only the caller can read.
 
-    It can be in another `parent`.
-
-    Raises OSError if none can be made.
+    It can be in another `parent`. Whoever can read that can read it, and a group that can write to that
+    can write to it: tasks on other machines may run as another user. Raises OSError if none can be made.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -47,6 +47,8 @@ class ScratchFolder:
         while not self.path.name or not self.path.exists():  # another process may have removed it
             self.remove()
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder))
+            if parent is not None:
+                self.path.chmod(_shared_mode(parent))
             with suppress(OSError):  # it is gone, or its file system has no locks
                 self._hold()
 
@@ -64,6 +66,12 @@ class ScratchFolder:
             self._lock = None
 
 
+def _shared_mode(parent: Path) -> int:
+    """Return the mode of a new folder in another; in one that is open to all, it is the caller's."""
+    mode = parent.stat().st_mode
+    return 0o700 if mode & stat.S_IWOTH else 0o700 | mode & (stat.S_ISGID | 0o075)
+
+
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     """Yield a new folder, which is removed when the block ends.
@@ -76,6 +84,7 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
         made = ScratchFolder(parent)
         inner = made.path / "files"
         inner.mkdir(mode=0o700)
+        inner.chmod(stat.S_IMODE(made.path.stat().st_mode))
         yield inner
     except OSError as error:
         if error.errno not in _NOT_WRITTEN:

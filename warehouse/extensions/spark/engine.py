@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import socket
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -28,8 +29,9 @@ _REPLY = "index long, reply binary"
 _LOCAL = "local[*]"
 # The tasks that look around where Spark does not say how many run at once.
 _TASKS = 8
-# Seconds in which a master has to answer.
+# Seconds in which a master answers, and in which a process ends that has closed its connections.
 _ANSWER = 15
+_END = 5
 _SERVER = re.compile(r"(\[[^\]]+\]|[^\[\]/:,]+):(\d+)")
 
 
@@ -239,8 +241,13 @@ def _open(builder: Any, master: str) -> Any:
         return builder.appName("warehouse").getOrCreate()
 
 
-# Errors which mean that the process of Java is gone.
-_ENDED = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "ArrowInvalid")
+# Errors of a connection to the process of Java, which may have ended.
+_OF_CONNECTION = (
+    "Py4JNetworkError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "ArrowInvalid",
+)
 # Spark's errors, and advice on each.
 _KNOWN = {
     "No module named 'warehouse'": "the Python of the workers does not have this package: install "
@@ -255,6 +262,17 @@ _KNOWN = {
 }
 
 
+def _has_ended() -> bool:
+    """Whether the process of Java that this one has started is gone."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return process is not None and process.wait(_END) is not None
+    except subprocess.TimeoutExpired:
+        return False
+
+
 @contextmanager
 def failures() -> Iterator[None]:
     """Say in our words why a job of Spark failed, and not which pandas it would like."""
@@ -263,7 +281,7 @@ def failures() -> Iterator[None]:
             warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
             yield
     except Exception as error:
-        if type(error).__name__ in _ENDED:
+        if type(error).__name__ in _OF_CONNECTION and _has_ended():
             raise EngineError(
                 "spark: its process of Java on this machine has ended, probably for want of memory: "
                 "raise spark.driver.memory"
