@@ -110,7 +110,13 @@ create temp macro roc_area(empty, num_rel, found, num_seen, wrong_pairs) as
 
 -- The weighted harmonic mean of precision and recall; `weight`, usually beta^2, is that of recall.
 create temp macro f_measure(found, num_ret, num_rel, weight) as
-    ratio((1 + weight) * found, num_ret + weight * num_rel);
+    coalesce(
+        ratio(
+            (1 + weight) * ratio(found, num_ret) * ratio(found, num_rel),
+            weight * ratio(found, num_ret) + ratio(found, num_rel)
+        ),
+        ratio(found, num_ret + weight * num_rel)
+    );
 
 -- What an answer gets for a nugget, or a sentence for a citation: 1 for support, `partial` for partial support, 0 for
 -- none; null where nothing was judged.

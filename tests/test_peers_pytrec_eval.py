@@ -72,3 +72,17 @@ def test_parameters() -> None:
         "iprec_at_recall_0.25", "iprec_at_recall_0.33", "Rprec_mult_0.35", "Rprec_mult_5.00",
     ]  # fmt: skip
     same(ours(qrels, run, names, "trec_eval_9"), theirs(qrels, run, names))
+
+
+def test_values_by_query_have_its_bits() -> None:
+    """So that four printed digits are its own, too, where the fifth is a 5."""
+    qrels, run = random_collection(3, queries=80)
+    peers = theirs(qrels, run, [one for one in MEASURES if not one.startswith("gm_")])
+    mine = ours(qrels, run, peers, "trec_eval_9")
+    other = {
+        (measure, query)
+        for measure, values in peers.items()
+        for query, value in values.items()
+        if query != ALL and mine[measure][query] != value
+    }
+    assert other == set()
