@@ -86,7 +86,11 @@ def test_a_scorer_takes_files_and_objects_in_turn(write: Write, narrowed: list[N
 
 @pytest.mark.parametrize(
     ("columns", "value"),
-    [("query_id, doc_id, score, file_row_number", "7"), ("query_id, doc_id, score, rank", "1")],
+    [
+        ("query_id, doc_id, score, file_row_number", "7"),
+        ("query_id, doc_id, score, FILE_ROW_NUMBER", "7"),
+        ("query_id, doc_id, score, rank", "1"),
+    ],
 )
 def test_other_columns_change_nothing(write: Write, columns: str, value: str) -> None:
     run = write(f"'q1', 'b', 2e0, {value}", f"'q1', 'a', 1e0, {value} + 1", columns=columns)

@@ -51,7 +51,8 @@ def read(
         _refuse_twins(source, types, found, names)
         refuse_lost_digits(con, source, relation, types, found)
         columns = by_types(source, kind, found, types)
-        if as_view and kind == "run" and "file_row_number" not in types and _is_plain(columns):
+        is_numbered = "file_row_number" not in map(str.lower, types)  # else a column hides it
+        if as_view and kind == "run" and is_numbered and _is_plain(columns):
             fill(con, kind, relation, columns, as_view=True)
             if not checks.any_problem(con, kind, unread=None, hashed=True):
                 return Reading(ranking, value=found["value"], is_view=True)
