@@ -97,16 +97,23 @@ def test_other_columns_change_nothing(write: Write, columns: str, value: str) ->
     assert Warehouse.score(QRELS, run, "RR").means() == {"RR": (1 / 2 + 0) / 2}
 
 
+@pytest.mark.parametrize(
+    ("is_whole", "problem"),
+    [(True, "changed while it was read"), (False, "run.parquet: cannot be read as a table")],
+)
 def test_a_file_that_is_replaced_meanwhile_is_refused(
-    write: Write, monkeypatch: pytest.MonkeyPatch
+    write: Write, monkeypatch: pytest.MonkeyPatch, is_whole: bool, problem: str
 ) -> None:
     run = write("'q1', 'a', 2e0", "'q1', 'b', 1e0")
     near_hits = Scope.near_hits
 
     def replaced(scope: Scope) -> None:
-        write("'q1', 'b', 2e0", "'q1', 'a', 1e0")
+        if is_whole:
+            write("'q1', 'b', 2e0", "'q1', 'a', 1e0")
+        else:
+            run.write_bytes(b"PAR1")
         near_hits(scope)
 
     monkeypatch.setattr(Scope, "near_hits", replaced)
-    with pytest.raises(InputError, match="changed while it was read"):
+    with pytest.raises(InputError, match=problem):
         Warehouse.score(QRELS, run, "RR")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -22,6 +23,7 @@ from warehouse.readers import batches, row_rules
 from warehouse.readers.checks import holding, other_forms, walk_staged
 from warehouse.readers.global_qrels import for_queries, stage_everywhere, stage_queries
 from warehouse.readers.kinds import IDS, RUN_NUMBER, ColumnNames, Kind, Subject
+from warehouse.readers.tables import table_errors
 from warehouse.sql_text.templates import render
 
 # The attribute of the queries under which the documents are that a given list leaves out.
@@ -282,12 +284,14 @@ def score_runs(
             if turned and batch.runs[0].ranked_by == "score":
                 walk_staged(con, ranks=False, lowest_first=True)
             is_kept = kept is not None and kept.tables is not None
-            counts = put_in_scope(
-                con, truth, work, range(batch.first, batch.first + len(batch.runs)),
-                first=batch.first, rows=sum(run.rows for run in batch.runs),
-                together=batch.together, lower_is_better=turned, as_view=batch.runs[0].is_view,
-                is_kept=is_kept, kept=kept,
-            )  # fmt: skip
+            is_view = batch.runs[0].is_view
+            with table_errors(batch.runs[0].source) if is_view else nullcontext():
+                counts = put_in_scope(
+                    con, truth, work, range(batch.first, batch.first + len(batch.runs)),
+                    first=batch.first, rows=sum(run.rows for run in batch.runs),
+                    together=batch.together, lower_is_better=turned, as_view=is_view,
+                    is_kept=is_kept, kept=kept,
+                )  # fmt: skip
             for run, count in zip(batch.runs, counts, strict=True):
                 check_answered(run.source, count, truth)
             if kept is not None and not is_kept:
