@@ -75,7 +75,7 @@ def test_a_fault_is_refused_with_its_row(write: Write, row: str, problem: str) -
 
 
 def test_a_scorer_takes_files_and_objects_in_turn(write: Write, narrowed: list[None]) -> None:
-    run = write("'q1', 'a', 2e0", "'q1', 'b', 1e0")
+    run = write("'q1', 'a', 2e0", "'q1', 'b', 1e0", "'q2', 'b', 1e0")
     with Warehouse.scorer(QRELS, "RR") as scorer:
         assert scorer(run).means() == {"RR": (1 + 0) / 2}
         assert scorer({"q1": {"b": 2.0, "a": 1.0}}).means() == {"RR": (1 / 2 + 0) / 2}

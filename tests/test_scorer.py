@@ -52,6 +52,7 @@ def test_runs_of_every_kind() -> None:
     arrays = {name: np.array(values) for name, values in columns.items()}
     # by hand: RR is 1/2 for q1, 1 for q2, and 0 for q3, which has no relevant document
     with Warehouse.scorer(QRELS, "RR") as scorer:
+        assert scorer({}).means() == {"RR": 0}
         for run in (
             {"q1": {"b": 2.0, "a": 1.0}, "q2": {"d": 1.0}},
             pa.table(columns), pd.DataFrame(columns), pl.DataFrame(columns), pd.DataFrame(arrays),

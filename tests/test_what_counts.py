@@ -147,17 +147,22 @@ def test_what_the_order_of_equal_scores_changes_is_told():
 
 
 def test_values_and_ranges_are_put_together_in_batches(monkeypatch):
-    """a and b share a score for q, where a is relevant; for r it is first, and for s there is none."""
+    """a and b share a score for q, where a is relevant; for r it is first, and s lists b alone."""
     monkeypatch.setattr(engine, "_FEW", 0)
     monkeypatch.setattr(engine, "_VALUES", 1)
     found = Warehouse.score(
         {query: {"a": 1} for query in "qrs"},
         {"q": {"a": 1.0, "b": 1.0}, "r": {"a": 2.0, "b": 1.0}, "s": {"b": 1.0}},
-        "RR P@1 R@2", tie_ranges=True,
+        "RR P@1 R@2 AvgRank", tie_ranges=True,
     )  # fmt: skip
-    assert found.means() == pytest.approx({"RR": 1.5 / 3, "P@1": 1 / 3, "R@2": 2 / 3})
-    ranges = {one.metric: (one.low, one.high) for one in found.ranges}
-    assert ranges == {"RR": pytest.approx((1.5 / 3, 2 / 3)), "P@1": pytest.approx((1 / 3, 2 / 3))}
+    # AvgRank counts from 0, and where no relevant document is found, it is the list's length + 1
+    means = {"RR": 1.5 / 3, "P@1": 1 / 3, "R@2": 2 / 3, "AvgRank": (1 + 0 + 2) / 3}
+    assert found.means() == pytest.approx(means)
+    assert {one.metric: (one.low, one.high) for one in found.ranges} == {
+        "RR": pytest.approx((1.5 / 3, 2 / 3)),
+        "P@1": pytest.approx((1 / 3, 2 / 3)),
+        "AvgRank": pytest.approx((2 / 3, 3 / 3)),
+    }
 
 
 @pytest.mark.slow
