@@ -87,14 +87,32 @@ def test_a_scorer_takes_files_and_objects_in_turn(write: Write, narrowed: list[N
 @pytest.mark.parametrize(
     ("columns", "value"),
     [
-        ("query_id, doc_id, score, file_row_number", "7"),
-        ("query_id, doc_id, score, FILE_ROW_NUMBER", "7"),
-        ("query_id, doc_id, score, rank", "1"),
+        ("query_id, doc_id, score, file_row_number", "{} + 6"),
+        ("query_id, doc_id, score, FILE_ROW_NUMBER", "{} + 6"),
+        ("query_id, doc_id, score, rank", "{}"),
+        ("query_id, doc_id, score, more", "{{'x': {}}}"),
     ],
 )
 def test_other_columns_change_nothing(write: Write, columns: str, value: str) -> None:
-    run = write(f"'q1', 'b', 2e0, {value}", f"'q1', 'a', 1e0, {value} + 1", columns=columns)
+    first, second = value.format(1), value.format(2)
+    run = write(f"'q1', 'b', 2e0, {first}", f"'q1', 'a', 1e0, {second}", columns=columns)
     assert Warehouse.score(QRELS, run, "RR").means() == {"RR": (1 / 2 + 0) / 2}
+
+
+@pytest.mark.parametrize(
+    ("score", "metric", "how", "value"),
+    [
+        ("2", "RR", {}, (1 / 2 + 0) / 2),
+        ("2e0", "RR", {"normalise": "lower(doc_id)"}, (1 / 2 + 0) / 2),
+        ("2e0", "CatalogCoverage@2", {}, 2),
+    ],
+)
+def test_whole_scores_new_ids_and_metrics_of_all_documents_need_a_copy(
+    write: Write, narrowed: list[None], score: str, metric: str, how: dict[str, str], value: float
+) -> None:
+    run = write(f"'q1', 'b', {score}", f"'q1', 'a', {score} - 1")
+    assert list(Warehouse.score(QRELS, run, metric, **how).means().values()) == [value]
+    assert narrowed == []
 
 
 @pytest.mark.parametrize(
