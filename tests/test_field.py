@@ -639,6 +639,8 @@ def test_ids_in_two_unicode_forms(wh):
     found = Warehouse.score(truth, run, "RR")
     assert found.means() == {"RR": 0.0}
     assert any("the ids of 1 judged document" in one for one in found.read[0].staged.warnings)
+    both = Warehouse.score(truth, [truth, run], "RR").read
+    assert ["Unicode form" in str(one.staged.warnings) for one in both] == [False, True]
     alike = Warehouse.score(truth, run, "RR", normalise="nfc_normalize(doc_id)")
     assert (alike.means(), alike.read[0].staged.warnings) == ({"RR": 1.0}, ())
     wh.ingest_qrels("forms", truth)
