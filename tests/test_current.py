@@ -78,7 +78,7 @@ def test_the_top_of_a_board_is_that_of_the_whole(wh: Warehouse) -> None:
             assert cut.relation.fetchall() == whole[:top]
             # e and f share the first place, c and d the third; the others have no value
             others = {1: "1 more at place 1", 3: "1 more at place 3"}
-            others |= {5: "2 more at place 5", 6: "1 more at place 5"}
+            others |= {5: "2 more without a value", 6: "1 more without a value"}
             notes = [note for note in cut.notes if note.startswith("not shown")]
             assert notes == ([f"not shown: {others[top]}"] if top in others else [])
 

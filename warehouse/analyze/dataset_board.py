@@ -109,7 +109,7 @@ def of_dataset(
 def of_first(
     board: Relation, top: int | None, slice: str | None = None
 ) -> tuple[Relation, tuple[str, ...]]:
-    """Return a board as it is shown, and notes about runs at a shown place that `top` cuts off."""
+    """Return a board as it is shown, and notes about equal runs that `top` cuts off."""
     shown = board.project('* exclude ("runs at place")')
     if top is None:
         return shown, ()
@@ -119,7 +119,8 @@ def of_first(
     )
     rows = cut.filter("others > 0").order("all").fetchall()
     return shown, tuple(
-        f"not shown: {others:,} more at place {place}{'' if name is None else f' of {name}'}"
+        f"not shown: {others:,} more {'without a value' if place is None else f'at place {place}'}"
+        f"{'' if name is None else f' of {name}'}"
         for name, place, others in rows
     )
 
