@@ -235,6 +235,44 @@ def test_a_run_is_renamed_and_described_for_all(tmp_path: Path) -> None:
     assert "both" in " ".join(board.notes)
 
 
+LOADS = "select run, version, system, tags, run_at, is_current from run_versions order by all"
+
+
+def test_a_run_that_was_loaded_again_is_described_anew(tmp_path: Path) -> None:
+    """The same predictions, each time with more to say: the lake has the versions of the file."""
+    lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
+    wh = filled(tmp_path / "one.duckdb", "both", "half")
+
+    def expect_the_same() -> None:
+        push(wh, lake)
+        assert not any(push(wh, lake).values())
+        collect(team, lake)
+        for sql in (LOADS, BOARD):
+            assert rows(team, sql) == rows(wh, sql)
+        systems = "select run, system from leaderboard where metric = 'AP' order by all"
+        assert rows(team, systems) == rows(wh, systems)
+        assert sorted(set(by_duckdb(lake)("board", ["run", "system"]))) == rows(wh, systems)
+
+    expect_the_same()
+    again = {"name": "both", "system": "B", "tags": {"k": "2"}, "replace": True}
+    wh.ingest_run("tiny", RUNS["both"], **again, run_at=dt.datetime(2026, 2, 1, tzinfo=dt.UTC))
+    wh.evaluate("tiny")
+    expect_the_same()
+    wh.ingest_run("tiny", RUNS["last"], name="half", replace=True)
+    wh.ingest_run("tiny", RUNS["half"], name="half", replace=True)  # as before: the newest load
+    wh.evaluate("tiny")
+    wh.edit("tiny", "both", system="C", tags={"k": "3"})
+    expect_the_same()
+    # a colleague who loads the same, and says the same of it, makes no version
+    two = Warehouse(tmp_path / "two.duckdb")
+    two.ingest_qrels("tiny", QRELS)
+    two.ingest_run("tiny", RUNS["half"], name="half")
+    two.evaluate("tiny", metrics="AP")
+    assert push(two, lake)["run"] == 1
+    collect(team, lake)
+    assert rows(team, LOADS) == rows(wh, LOADS)
+
+
 def test_versions_of_qrels_keep_their_numbers(tmp_path: Path) -> None:
     lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
     one = filled(tmp_path / "one.duckdb", "both")
@@ -603,6 +641,30 @@ def test_people_sync_into_one_lake(
         ("ann", 1.0, "good", False, None),
         ("bob", 0.5, "worse", False, "on purpose"),
     ]
+
+
+def test_a_file_moves_to_another_system(
+    tmp_path: Path, run: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict and its acceptance stay with the version that was there then."""
+    monkeypatch.chdir(tmp_path)
+    text = PROJECT.format(lake="lake").replace("*.run", "runs/{system}/{name}.run")
+    (tmp_path / "warehouse.toml").write_text(text)
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n")
+    files = [tmp_path / "runs" / system / "two.run" for system in ("A", "B")]
+    for file in files:
+        file.parent.mkdir(parents=True)
+    files[0].write_text("q1 Q0 d9 1 2 t\nq2 Q0 d3 1 1 t\n")
+    run("sync")
+    wh, team = Warehouse("warehouse.duckdb"), Warehouse("team.duckdb")
+    wh.accept("tiny", ["two"], why="on purpose")
+    files[0].rename(files[1])
+    assert "replaced as version 2" in run("sync").out
+    collect(team, "lake")
+    assert rows(team, "select system, value from leaderboard where metric = 'AP'") == [("B", 0.5)]
+    verdicts = "select run_id, verdict, checked_at from store.gate_result order by all"
+    for sql in (verdicts, "select run_id, why from store.gate_acceptance", LOADS):
+        assert rows(team, sql) == rows(wh, sql) != []
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars", pytest.param("spark", marks=[needs_spark])])
