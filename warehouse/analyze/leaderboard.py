@@ -81,7 +81,7 @@ def leaderboard(
         made: Mapping[str, int] = {}
         lacking: tuple[str, ...] = ()
         is_as_stored = rules.is_imported if as_of is None else not names
-        is_as_stored |= database.is_collected(con) and as_of is None and qrels is None
+        is_as_stored |= database.is_collected(con)
         if is_as_stored and len(datasets) == 1 and slice is None:
             lacking = _without_values(con, datasets[0], names, rules)
         if compute:

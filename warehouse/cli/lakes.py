@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ class LakeOrFile:
     @contextmanager
     def reading(self, state: options.State) -> Iterator[tuple[Warehouse, options.State]]:
         """Yield the warehouse, for a lake a temporary file, and the state to read of it."""
+        from warehouse.analyze import past_state
         from warehouse.store.scratch_folders import scratch_folder
         from warehouse.warehouse import Warehouse
 
@@ -51,10 +53,13 @@ class LakeOrFile:
             made = folder / "lake.duckdb"
             shared = extending.first("lakes", "--lake")
             collected = shared.collect(self.lake, made, version=number, lock_timeout=LOCK_TIMEOUT)
-            for note in collected.notes:
-                output.say(note)
+            as_of = None if number is not None else state.as_of
+            # what a board leaves out now, one of the past may have
+            if as_of is None or past_state.moment(as_of) >= dt.datetime.now(dt.UTC):
+                for note in collected.notes:
+                    output.say(note)
             read = Warehouse(made, lock_timeout=self.lock_timeout)
-            yield read, state if number is None else replace(state, as_of=None)
+            yield read, replace(state, as_of=as_of)
 
 
 def version(as_of: str | None) -> int | None:

@@ -154,6 +154,12 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert (shown.code, shown.out.splitlines()[1][:7]) == (0, "1,both,")
     assert "left out are qrels of 1 query" in shown.err
     assert "no values for this board of few, half" in shown.err
+    today = ("-d", "tiny", "-m", "AP", "--as-of", f"{dt.datetime.now(dt.UTC):%Y-%m-%d}")
+    shown = run("leaderboard", *today, "--lake", str(lake))
+    assert "left out are qrels of 1 query" in shown.err
+    assert "no values for this board of few, half" in shown.err
+    shown = run("leaderboard", *today, "--db", str(team.path))
+    assert "no values for this board of few, half" in shown.err
     assert not any(push(two, lake).values())
     before = dt.datetime.now(dt.UTC).isoformat()
     said = run("push", "--lake", str(lake), "--db", str(two.path), "--make-current").err
@@ -390,10 +396,13 @@ def test_runs_of_two_people_under_one_name_are_named(
     bob.ingest_run("tiny", RUNS["last"], name="both", replace=True)
     bob.ingest_run("tiny", RUNS["half"], name="new")
     assert pushed("bob@here", bob) == ()
+    before = dt.datetime.now(dt.UTC).isoformat()
     ann.ingest_run("tiny", RUNS["both"], name="new")
     (said,) = pushed("ann@here", ann)
     assert "1 run of bob@here (new): ann@here loaded" in said
-    assert said in run("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake)).err
+    board = ("leaderboard", "-d", "tiny", "-m", "AP", "--lake", str(lake))
+    assert said in run(*board).err
+    assert "left out" not in run(*board, "--as-of", before).err  # there it is on the board
     bob.forget("tiny", "new", reason="renamed")
     assert pushed("bob@here", bob) == ()
 
