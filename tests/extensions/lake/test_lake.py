@@ -163,7 +163,10 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert not any(push(two, lake).values())
     before = dt.datetime.now(dt.UTC).isoformat()
     said = run("push", "--lake", str(lake), "--db", str(two.path), "--make-current").err
-    assert "its qrels here (1 query) are current in the lake now" in said
+    assert (
+        "its qrels here (1 query) are current in the lake now, instead of those that "
+        f"{who()} pushed on {before[:10]} (2 queries)" in said
+    )
     assert collect(team, lake).notes == ()
     assert rows(team, "select run, metric from scores where metric = 'AP' order by all") == [
         ("few", "AP"), ("half", "AP"),
@@ -175,6 +178,13 @@ def test_what_is_current_for_all_is_changed_on_purpose(
     assert push(one, lake, make_current=True)["made_current"] == 1
     collect(team, lake)
     assert rows(team, "select distinct run, num_queries from scores") == [("both", 2)]
+    # what its author has replaced is no news, and other qrels alone are not current
+    one.ingest_run("tiny", RUNS["last"], name="both", replace=True)
+    assert push(one, lake).notes == ()
+    one.ingest_qrels("tiny", NEW_QRELS, replace=True)
+    said = run("push", "--lake", str(lake), "--db", str(one.path)).err
+    assert "the current qrels of the lake are others" in said
+    assert said.endswith(f"{lake}: pushed qrels\n")
 
 
 def test_two_bring_a_dataset_at_once(tmp_path: Path) -> None:
@@ -990,6 +1000,12 @@ def test_a_colleague_computes_another_metric(tmp_path: Path, run: Callable[..., 
     # a push of them alone is a version, too
     assert [number for number, *_ in shared_lake.versions(str(lake))] == [1, 0]
     assert {"judgment", "prediction"} < shared_lake.optimize(str(lake)).keys()
+    new = Warehouse(tmp_path / "new.duckdb")
+    with expect_refusal("no run zz* … tiny/both"):
+        pull(new, lake, run="zz*")
+    with expect_refusal("no current qrels of tinny; did you mean tiny?"):
+        pull(new, lake, "tinny")
+    assert not new.path.exists()
     assert [done.name for done in pull(two, lake, run="ha*")] == ["tiny", "half"]
     assert run("pull", "--lake", str(lake), "--db", str(two.path)).code == 0
     for sql in (

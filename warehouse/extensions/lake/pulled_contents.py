@@ -9,12 +9,13 @@ import fnmatch
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from warehouse.errors import UsageError, listing
+from warehouse.errors import UsageError, listing, nearest
 from warehouse.extensions.lake.contents import hashes
 from warehouse.extensions.lake.shared_lake import collected
 from warehouse.extensions.lake.tables import Lake, lake_errors
 from warehouse.ingest.steps import Content, Loaded
 from warehouse.sql_text.templates import render
+from warehouse.store import datasets
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,18 +35,19 @@ def pull(
     with collected(url) as (team, _), team.read() as con:
         rows = con.execute(render("lake/pulled_qrels"), {"dataset": dataset}).fetchall()
         if not rows:
-            raise UsageError(f"{url}: has no current qrels of {dataset or 'any dataset'}")
-        for of, content_hash, kind, label in rows:
-            yield warehouse.ingest_qrels(
-                of, _judgments(con, lake, of, content_hash), label=label,
-                iterations=kind == "iterations",
-            )  # fmt: skip
+            near = "" if dataset is None else nearest(dataset, datasets.names(con))
+            raise UsageError(f"{url}: has no current qrels of {dataset or 'any dataset'}{near}")
         every = con.execute(render("lake/pulled_runs"), {"dataset": dataset}).fetchall()
         chosen = [one for one in every if _is_asked(one[1], runs)]
         if not chosen:
             raise UsageError(
                 f"{url}: has no run {listing(runs)}; its runs: {listing(_names(every), 8)}"
             )
+        for of, content_hash, kind, label in rows:
+            yield warehouse.ingest_qrels(
+                of, _judgments(con, lake, of, content_hash), label=label,
+                iterations=kind == "iterations",
+            )  # fmt: skip
         known = hashes(lake, "prediction")
         lacking = [one for one in chosen if (one[0], one[2]) not in known]
         for of, name, content_hash, is_turned, system, tags, run_at in chosen:

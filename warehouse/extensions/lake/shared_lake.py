@@ -84,6 +84,7 @@ def _note(
     dataset: str,
     run: str | None,
     pushed_by: str,
+    pushed_at: dt.datetime,
     num_queries: int,
     num_there: int,
     *,
@@ -99,7 +100,7 @@ def _note(
     if make_current:
         return (
             f"{dataset}: its qrels here ({here}) are current in the lake now, instead of "
-            f"{pushed_by} ({others})"
+            f"those that {pushed_by} pushed on {pushed_at:%Y-%m-%d} ({others})"
         )
     return (
         f"{dataset}: the current qrels of the lake are others ({others}, pushed by {pushed_by}) than "
@@ -137,7 +138,8 @@ def summary(added: Mapping[str, int]) -> str:
         "judgment": f"judgments of {added.get('judgment', 0):,} qrels",
     }
     parts = [text for table, text in texts.items() if added.get(table)]
-    return f"pushed {listing(parts) or 'which qrels are current'}"
+    alone = "qrels" if added["qrels"] else "which qrels are current"
+    return f"pushed {listing(parts) or alone}"
 
 
 def _pushed(table: str, known: str | None = None, **words: object) -> str:
