@@ -509,7 +509,8 @@ def verified(found: Verified, seed: int | None) -> Result:
         number = len(found.differences.fetchall())
         notes.append(f"{counted(number, 'number')} not equal to the recomputed ones")
     tables: dict[str, Result | None] = {"problems": Result(found.problems, notes)}
-    return Result(found.differences, notes, tables=tables, details=found)
+    nothing = "no number differs" if found.num_verified else "no number was recomputed"
+    return Result(found.differences, notes, nothing=nothing, tables=tables, details=found)
 
 
 def checked(found: Checked) -> Result:
@@ -522,7 +523,7 @@ def checked(found: Checked) -> Result:
         notes.append(f"{counted(differing, 'value')} not equal to the recomputed ones")
     else:
         notes.append("every value is equal, but not every file")
-    return Result(found.differences, notes, details=found)
+    return Result(found.differences, notes, nothing="no value differs", details=found)
 
 
 def _left_out(protocol: str) -> list[str]:
