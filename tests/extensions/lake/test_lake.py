@@ -287,6 +287,8 @@ def test_a_run_that_was_loaded_again_is_described_anew(tmp_path: Path) -> None:
     assert push(two, lake)["run"] == 1
     collect(team, lake)
     assert rows(team, LOADS) == rows(wh, LOADS)
+    wh.edit("tiny", "half", system="D")  # said later than by the colleague, of an earlier load
+    expect_the_same()
 
 
 def test_versions_of_qrels_keep_their_numbers(tmp_path: Path) -> None:

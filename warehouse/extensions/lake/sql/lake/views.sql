@@ -2,14 +2,22 @@
    table several times, because two pushed it at once: these views have each once, and only values of evaluations that
    are whole. On a board a metric has one definition: that by which most runs have values, of equals the newest. Name
    the tables run, qrels, made_current, tombstone, evaluation, score and query_score first. */
-create view current_run as
-select dataset, name, run_hash, system, run_at
+create view known_run as
+select
+    dataset, name, run_hash, system, run_at,
+    row_number() over (
+        partition by dataset, name order by ingested_at desc, run_hash desc, pushed_at desc
+    ) as place,
+    row_number() over (
+        partition by dataset, name, run_hash
+        order by case when pushed_at = first_pushed_at then ingested_at else pushed_at end desc, ingested_at desc
+    ) as turn
 from (
     select
-        run.dataset, run.name, run.run_hash, run.system, run.run_at,
-        row_number() over (
-            partition by run.dataset, run.name order by run.ingested_at desc, run.run_hash desc, run.pushed_at desc
-        ) as place
+        run.dataset, run.name, run.run_hash, run.system, run.run_at, run.ingested_at, run.pushed_at,
+        min(run.pushed_at) over (
+            partition by run.dataset, run.name, run.run_hash, run.ingested_at
+        ) as first_pushed_at
     from run
     left join tombstone
         on tombstone.dataset = run.dataset
@@ -18,8 +26,16 @@ from (
         and tombstone.ingested_at = run.ingested_at
         and tombstone.pushed_at >= run.pushed_at
     where tombstone.run_hash is null
-) as known
-where place = 1;
+) as live;
+
+create view current_run as
+select newest.dataset, newest.name, newest.run_hash, said.system, newest.run_at
+from known_run as newest
+join known_run as said
+    on said.dataset = newest.dataset
+    and said.name = newest.name
+    and said.run_hash = newest.run_hash
+where newest.place = 1 and said.turn = 1;
 
 create view current_qrels as
 select qrels.dataset, qrels.qrels_hash, min(label) as label
