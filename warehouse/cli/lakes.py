@@ -54,7 +54,7 @@ class LakeOrFile:
             shared = extending.first("lakes", "--lake")
             collected = shared.collect(self.lake, made, version=number, lock_timeout=LOCK_TIMEOUT)
             as_of = None if number is not None else state.as_of
-            # what a board leaves out now, one of the past may have
+            # the notes are about boards of the present
             if as_of is None or past_state.moment(as_of) >= dt.datetime.now(dt.UTC):
                 for note in collected.notes:
                     output.say(note)

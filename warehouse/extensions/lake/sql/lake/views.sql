@@ -29,13 +29,13 @@ from (
 ) as live;
 
 create view current_run as
-select newest.dataset, newest.name, newest.run_hash, said.system, newest.run_at
+select newest.dataset, newest.name, newest.run_hash, described.system, newest.run_at
 from known_run as newest
-join known_run as said
-    on said.dataset = newest.dataset
-    and said.name = newest.name
-    and said.run_hash = newest.run_hash
-where newest.place = 1 and said.turn = 1;
+join known_run as described
+    on described.dataset = newest.dataset
+    and described.name = newest.name
+    and described.run_hash = newest.run_hash
+where newest.place = 1 and described.turn = 1;
 
 create view current_qrels as
 select qrels.dataset, qrels.qrels_hash, min(label) as label
