@@ -26,7 +26,7 @@ def metadata() -> sa.MetaData:
     """Return the tables of a warehouse's file for SQLAlchemy Core.
 
     >>> runs = metadata().tables["store.run"]
-    >>> print(sa.select(runs.c.name).where(runs.c.version > 1))
+    >>> print(sa.select(runs.c.name).where(runs.c.version > 1))  # doctest: +NORMALIZE_WHITESPACE
     SELECT store.run.name
     FROM store.run
     WHERE store.run.version > :version_1
