@@ -243,11 +243,8 @@ def _open(builder: Any, master: str) -> Any:
 
 # Errors of a connection to the process of Java, which may have ended.
 _OF_CONNECTION = (
-    "Py4JNetworkError",
-    "ConnectionRefusedError",
-    "ConnectionResetError",
-    "ArrowInvalid",
-)
+    "Py4JError", "Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "ArrowInvalid",
+)  # fmt: skip
 # Spark's errors, and advice on each.
 _KNOWN = {
     "No module named 'warehouse'": "the Python of the workers does not have this package: install "
