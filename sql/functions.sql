@@ -108,7 +108,8 @@ create temp macro roc_area(empty, num_rel, found, num_seen, wrong_pairs) as
         when empty = 'roerei' then if(num_rel = 0 or found = num_seen, 1, 0)
     end;
 
--- The weighted harmonic mean of precision and recall; `weight`, usually beta^2, is that of recall.
+-- The weighted harmonic mean of precision and recall, with trec_eval's last bit; `weight`, usually beta^2, is of recall.
+-- It is 0 if nothing was found.
 create temp macro f_measure(found, num_ret, num_rel, weight) as
     coalesce(
         ratio(

@@ -214,7 +214,8 @@ def test_syncs_at_once_call_it_once(team: Project) -> None:
     """The second waits for the first, which may read the file, and finds that it was called."""
     team.settings('"cat >> told.json;', '"sleep 1; cat >> told.json;')
     team.write("runs/bm25/two.run", BAD, age=1800)
-    words = [sys.executable, "-m", "warehouse", "sync"]
+    (team.path / "warehouse.toml").rename(team.path / "nightly.toml")
+    words = [sys.executable, "-m", "warehouse", "sync", "--config", "nightly.toml"]
     both = [subprocess.Popen(words, cwd=team.path) for _ in range(2)]
     assert [process.wait(60) for process in both] == [1, 1]
     assert len(told(team)) == 1

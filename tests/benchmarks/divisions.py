@@ -1,6 +1,6 @@
 """Processor time of a division by run and by query in Spark: `python -m tests.benchmarks.divisions`.
 
-It is that of this process and all that it has started, once the executors are warm.
+It is the time of this process and of all that it has started, once the executors are warm.
 """
 
 from __future__ import annotations

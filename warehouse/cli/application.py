@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
@@ -30,7 +31,6 @@ from types import ModuleType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
-from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 
 from warehouse import extending
@@ -103,7 +103,8 @@ class _Command(_Help, TyperCommand):
     """A command."""
 
 
-class _Conversion(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Conversion:
     """The conversion of a parameter's values: Typer's, which is asked for when it is needed."""
 
     typers: Callable[[], Any]

@@ -267,7 +267,7 @@ def alert(file: WarehouseFile, asked: Declarations, others: Sequence[Mapping[str
     if asked.on_fire is None:
         return
     # no lock of the database is held meanwhile: the command may read it
-    with locked(asked.folder / project.FILE, file.lock_timeout, "calls on_fire"):
+    with locked(project.current().file or asked.folder, file.lock_timeout, "calls on_fire"):
         with file.read() as con:
             wrong = [*gate_results.standing(con), *others]
             last = con.execute(

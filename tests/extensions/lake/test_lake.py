@@ -254,7 +254,7 @@ def test_a_run_is_renamed_and_described_for_all(tmp_path: Path) -> None:
 LOADS = "select run, version, system, tags, run_at, is_current from run_versions order by all"
 
 
-def test_a_run_that_was_loaded_again_is_described_anew(tmp_path: Path) -> None:
+def test_a_run_has_the_description_of_its_newest_load(tmp_path: Path) -> None:
     """The same predictions, each time with more to say: the lake has the versions of the file."""
     lake, team = tmp_path / "lake", Warehouse(tmp_path / "team.duckdb")
     wh = filled(tmp_path / "one.duckdb", "both", "half")
@@ -337,7 +337,7 @@ def test_who_has_pushed(tmp_path: Path, run: Callable[..., Answer]) -> None:
 
 
 def redefined(wh: Warehouse) -> Warehouse:
-    """Let the values of a file be those of a program that defines the metrics in another way."""
+    """Give a file the values of a program that defines the metrics in another way."""
     with duckdb.connect(wh.path) as con:
         con.execute(
             "update store.evaluation set fingerprint = 'other', program_version = '0.10.0', "

@@ -40,8 +40,8 @@ def versions(
     """List the versions of a lake, the newest first.
 
     Each push that adds something is a version, and so is each 'lake optimize' of the evaluations.
-    The times are in UTC, 'by' has user and host. 'leaderboard',
-    'history' and 'collect' take the number: --as-of version:N. Needs the extra "lake".
+    The times are in UTC; 'by' is the user and the host. 'leaderboard', 'history' and 'collect' take the
+    number: --as-of version:N. Needs the extra "lake".
     """
     from warehouse.analyze.protocol_catalogue import relation
     from warehouse.extensions.lake import shared_lake
