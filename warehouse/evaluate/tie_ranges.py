@@ -72,6 +72,7 @@ def of_scope(
     for first in range(0, len(numbers), size):
         words = {"numbers": numbers[first : first + size], "aggregates": aggregates}
         found += con.execute(render("statements/tie_ranges", **words)).fetchall()
+    con.execute("drop table temp.whole_score")
     for run_id, number, low, high in sorted(found):
         yield TieRange(run_id, str(metrics[number]), low, high)
 

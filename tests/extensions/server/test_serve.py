@@ -288,6 +288,24 @@ def test_pages_are_those_of_the_report(server: Server, tmp_path: Path) -> None:
     assert compared > 15
 
 
+def test_a_run_without_a_value_has_no_place(tmp_path: Path) -> None:
+    wh = Warehouse(tmp_path / "warehouse.duckdb")
+    wh.ingest_qrels("tiny", {"q": {"a": 1}})
+    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="old")
+    wh.evaluate("tiny", metrics="AP")
+    wh.ingest_run("tiny", {"q": {"a": 1.0}}, name="new")
+    wh.evaluate("tiny", metrics="P@1")
+    past = ("as_of", dt.datetime.now(dt.UTC).isoformat())
+    (tmp_path / "own").mkdir()
+    found = replicas.Replicas(WarehouseFile(wh.path), tmp_path / "own", Resources(threads=1), 3)
+    server = Server(application.application(found, _NoConsole(), None), found, wh)
+    rows = server.get("/api/board", ("dataset", "tiny"), past, ("sort", "AP")).data["rows"]
+    assert [(row["run"], row["place"], row["values"]["AP"]) for row in rows] == [
+        ("old", 1, 1.0), ("new", None, None),
+    ]  # fmt: skip
+    assert "None" not in server.get("/tiny/", past, ("sort", "AP")).text
+
+
 @pytest.mark.slow
 def test_pages_of_analyses_and_of_past_days_have_the_numbers_of_the_commands(
     tmp_path: Path,

@@ -21,6 +21,7 @@ from warehouse.metrics.catalogue import catalogue
 from warehouse.report import presentation
 from warehouse.report.pages.contents import (
     ROWS,
+    UNRANKED,
     Board,
     Contents,
     Measure,
@@ -209,7 +210,9 @@ def live_board(snapshot: Snapshot, contents: Contents, view: View) -> LiveBoard:
         name: {row["run"] for row in records if name in row["page_best"]} for name in contents.names
     }
 
-    def place_of(_: str, row: Mapping[str, Any]) -> tuple[int, str]:
+    def place_of(_: str, row: Mapping[str, Any]) -> tuple[int | None, str]:
+        if row[by] is None:
+            return UNRANKED
         place = row["page_place"]
         return place, whole_board.group_places.get(row["run"], str(place))
 

@@ -53,6 +53,8 @@ Record = Mapping[str, Any]
 Values = tuple[float | None, ...]
 Listed = tuple[str, float | None, float | None]
 Lists = Mapping[str, Sequence[Listed]]
+# A run without a value: its number on the board, and how that is shown.
+UNRANKED = None, "\N{EN DASH}"
 # Between the first and the last place of a group.
 _TO = "\u2013"
 
@@ -86,7 +88,7 @@ class Cell:
 
     value: float | None
     half_width: float | None
-    place: int
+    place: int | None
     places: str
     is_best: bool
 
@@ -736,13 +738,13 @@ def board_rows(
     records: Sequence[Mapping[str, Any]],
     names: Sequence[str],
     tags: Mapping[str, tuple[str, ...]],
-    place_of: Callable[[str, Mapping[str, Any]], tuple[int, str]],
+    place_of: Callable[[str, Mapping[str, Any]], tuple[int | None, str]],
     best: Mapping[str, Collection[str]],
 ) -> tuple[BoardRow, ...]:
     """Return the rows of a board, from records of `leaderboard`.
 
-    `place_of` gives the place of a row by a metric, as a number and as it is shown; `best` has the
-    runs that are marked, by metric.
+    `place_of` gives the place of a row by a metric, as a number and as it is shown.
+    `best` has the runs that are marked, by metric.
     """
     return tuple(
         BoardRow(
@@ -772,9 +774,11 @@ def _board_of(
     """Return the board that a reading of the library is shown as; a long one without texts."""
     names, places = contents.names, contents.places
     best = {name: best_runs(name, found.directions[name], records) for name in names}
-    rows = board_rows(
-        records, names, contents.tags, lambda name, row: places[name][row["run"]], best
-    )
+
+    def ranked(name: str, row: Record) -> tuple[int | None, str]:
+        return UNRANKED if row[name] is None else places[name][row["run"]]
+
+    rows = board_rows(records, names, contents.tags, ranked, best)
     result = presentation.leaderboard(found, contents.protocol)
     texts = {} if contents.is_long else {
         "LaTeX": result.to_latex(), "Markdown": result.to_markdown(), "CSV": result.to_csv(),

@@ -23,7 +23,7 @@
   const cell = (found, metric, n, page, hidden) => {
     const value = metric.values[n], isBest = metric.bests.has(n);
     const td = element("td", { className: `num value${isBest ? " best" : ""}`, hidden });
-    Object.assign(td.dataset, { key: metric.key, value: value ?? "", place: metric.places[n], places: metric.places[n] });
+    Object.assign(td.dataset, { key: metric.key, value: value ?? "", place: metric.places[n] ?? "–", places: metric.places[n] ?? "–" });
     if (value === null) td.append(element("span", { className: "none", title: "undefined", textContent: "–" }));
     else {
       const link = element("a", { href: `${page}#why-${metric.key}`, textContent: metric.count && Number.isInteger(value) ? value : value.toFixed(4) });
@@ -41,7 +41,7 @@
     const name = element("th", { scope: "row", className: "pin2" }, element("a", { href: page, textContent: found.runs[n] }), ...(under.childNodes.length ? [under] : []));
     const answered = element("td", { className: "num" });
     if (found.answered[n] !== null) answered.append(found.answered[n], element("small", { textContent: `of ${found.judged[n]}` }));
-    return element("tr", {}, element("td", { className: "rank pin", textContent: ranked.places[n] }), name,
+    return element("tr", {}, element("td", { className: "rank pin", textContent: ranked.places[n] ?? "–" }), name,
       ...found.metrics.map((metric) => cell(found, metric, n, page, hidden.has(metric.key))), answered);
   };
 
