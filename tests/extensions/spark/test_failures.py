@@ -149,6 +149,8 @@ def test_tasks_write_the_values_of_queries(files: list[str], also: str | None) -
     )
     names = sorted(Path("values").iterdir())
     assert len(names) == 2
+    # who can write to the folder around it can write the values
+    assert Path("values").stat().st_mode == Path().stat().st_mode
     rows = duckdb.sql("from 'values/*.parquet' order by all").fetchall()
     assert rows == plain.relation.order("all").fetchall()
     assert found.board().fetchall() == plain.board().fetchall()

@@ -104,10 +104,8 @@ def values_in(into: str | os.PathLike[str] | None, work: tasks.Work) -> Iterator
     if not target.parent.is_dir():
         raise UsageError(f"{into}: there is no folder {target.parent}")
     with scratch_folder(target.parent) as folder:
-        part = folder / target.name
-        part.mkdir()
-        yield replace(work, into=str(part))
-        part.replace(target)
+        yield replace(work, into=str(folder))
+        folder.replace(target)
 
 
 def check_machines(engine: Engine, files: Sequence[str]) -> None:
